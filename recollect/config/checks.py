@@ -1,0 +1,106 @@
+"""Rules that a type and its bounds cannot say: forms of addresses, and keys that must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from recollect.config.declarations import KEYS
+from recollect.config.problems import did_you_mean, nearest
+from recollect.config.settings import Settings
+
+PORT_MAX = 65_535
+
+
+class Finding(Struct, frozen=True):
+    """A rule that the settings break, and the keys that break it together."""
+
+    keys: tuple[str, ...]
+    message: str
+    suggestion: str = ""
+
+
+# Each pair reads: the first may not be larger than the second.
+ORDERED: tuple[tuple[str, str], ...] = (
+    ("storage.group_commit_max", "storage.write_queue_max"),
+    ("limits.content_chars_max", "limits.payload_bytes_max"),
+    ("limits.metadata_bytes_max", "limits.payload_bytes_max"),
+    ("limits.value_bytes_max", "limits.payload_bytes_max"),
+    ("decay.half_life_days_short", "decay.half_life_days_medium"),
+    ("decay.half_life_days_medium", "decay.half_life_days_long"),
+    ("decay.half_life_days_long", "decay.stability_days_max"),
+    ("client.connect_timeout_s", "client.timeout_s"),
+    ("client.retry_backoff_ms", "client.retry_backoff_ms_max"),
+)
+
+
+def check(settings: Settings) -> Iterator[Finding]:
+    """Every rule that the settings break."""
+    for key, rule in _ADDRESSES.items():
+        if complaint := rule(str(_value(settings, key))):
+            message, suggestion = complaint
+            yield Finding((key,), message, suggestion)
+    for lesser, greater in ORDERED:
+        low, high = _value(settings, lesser), _value(settings, greater)
+        if low > high:
+            yield Finding((lesser, greater), f"is {low}, but `{greater}` is only {high}")
+
+
+def _value(settings: Settings, dotted: str) -> float:
+    key = KEYS[dotted]
+    value: float = getattr(getattr(settings, key.section), key.name)
+    return value
+
+
+# A complaint is a message and a suggestion. It never quotes an address, which may hold a password.
+_Complaint = tuple[str, str] | None
+
+
+def _scheme_hint(url: str, known: tuple[str, ...]) -> str:
+    scheme, separator, _ = url.partition("://")
+    return did_you_mean(nearest(f"{scheme}://" if separator else url[:20], known))
+
+
+def _storage_url(url: str) -> _Complaint:
+    if url == "sqlite" or url.startswith("postgresql://"):
+        return None
+    if url.startswith("sqlite:"):
+        suggestion = "write `sqlite`, and name the folder in `storage.data`"
+    else:
+        suggestion = _scheme_hint(url, ("sqlite", "postgresql://"))
+    return "must be `sqlite` or begin with `postgresql://`", suggestion
+
+
+def _redis_url(url: str) -> _Complaint:
+    known = ("off", "embedded", "redis://", "rediss://", "unix://")
+    if url in known[:2] or any(url.startswith(s) and url != s for s in known[2:]):
+        return None
+    message = "must be `off`, `embedded`, or an address such as `redis://127.0.0.1:6379/0`"
+    return message, _scheme_hint(url, known)
+
+
+def _bind(address: str) -> _Complaint:
+    scheme, _, rest = address.partition("://")
+    if scheme == "ipc" and rest:
+        return None
+    if scheme == "ipc":
+        return "needs a path", "write it as `ipc:///run/recollect.sock`"
+    if scheme != "tcp" or not rest:
+        message = "must begin with `tcp://` or `ipc://`"
+        return message, _scheme_hint(address, ("tcp://", "ipc://"))
+    host, colon, port = rest.rpartition(":")
+    if not colon or not host or (host.startswith("[") != host.endswith("]")):
+        return "needs a host and a port", "write it as `tcp://127.0.0.1:7331`"
+    if ":" in host and not host.startswith("["):
+        return "needs brackets around an IPv6 host", "write it as `tcp://[::1]:7331`"
+    if port != "*" and not (port.isascii() and port.isdigit() and int(port[:6]) <= PORT_MAX):
+        return f"needs a port from 0 to {PORT_MAX}", "write it as `tcp://127.0.0.1:7331`"
+    return None
+
+
+_ADDRESSES: dict[str, Callable[[str], _Complaint]] = {
+    "storage.url": _storage_url,
+    "network.bind": _bind,
+    "redis.url": _redis_url,
+}

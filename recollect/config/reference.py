@@ -1,0 +1,151 @@
+"""Writes the commented `memory_config.yaml` and `docs/configuration.md` from the declarations.
+
+Run `python -m recollect.config.reference` after changing a setting; a test fails until then.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from recollect.config.declarations import KEYS, SECTIONS, Key, section_help
+from recollect.config.environment import READ_ELSEWHERE, SHORT_NAMES
+
+COLUMNS_MAX = 96
+
+_YAML_HEADING = """\
+# Recollect: every setting, at its default.
+#
+# Keep what you change and delete the rest: a key that is missing has its default.
+# A variable RECOLLECT_<SECTION>_<KEY>, such as RECOLLECT_NETWORK_BIND, wins over this file,
+# and a command-line flag wins over both. Unknown keys and wrong values are refused at start.
+#
+# This file is written by `python -m recollect.config.reference`.
+"""
+
+_MARKDOWN_HEADING = """\
+# Configuration
+
+<!-- Written by `python -m recollect.config.reference`. -->
+
+Recollect runs without any configuration: every key has a default. Later sources win over earlier
+ones:
+
+1. the defaults below;
+2. the file: the one named by `--config`, else by the variable `RECOLLECT_CONFIG`, else
+   `memory_config.yaml` in the current folder if there is one;
+3. variables, named `RECOLLECT_<SECTION>_<KEY>`;
+4. command-line flags.
+
+Unknown keys and variables, wrong types, values out of bounds and keys given twice are refused at
+start, all in one message, each with its line and, where one is near, what was probably meant:
+
+```text
+The configuration was refused because of 2 problems:
+  - memory_config.yaml:12: network.bnd: no such key; did you mean `network.bind`?
+  - RECOLLECT_STORAGE_READERS: storage.readers: must be a whole number, 1 to 64, not 0
+```
+
+In the file, text that looks like a number, `true`, `false` or `null` needs quotes. A variable of a
+text key is taken as it is. The repository's `memory_config.yaml` holds every key with its help.
+"""
+
+_READ_ELSEWHERE_HELP = {
+    "RECOLLECT_CONFIG": "Path of the configuration file.",
+    "RECOLLECT_ENDPOINT": "Address of the orchestrator that a client connects to.",
+    "RECOLLECT_FAILPOINTS": "Faults to inject, for tests.",
+}
+
+
+def render_yaml() -> str:
+    """The complete `memory_config.yaml`: each key under its help, at its default."""
+    return _YAML_HEADING + "".join(
+        "\n\n" + "\n".join(_yaml_section(section)) + "\n" for section in SECTIONS
+    )
+
+
+def _yaml_section(section: str) -> Iterator[str]:
+    yield from _comment(section_help(section), indent="")
+    yield f"{section}:"
+    for position, key in enumerate(_keys_of(section)):
+        if position:
+            yield ""
+        yield from _comment(key.help, indent="  ")
+        yield from _comment(_yaml_facts(key), indent="  ")
+        yield f"  {key.name}: {_scalar(key.default)}"
+
+
+def _yaml_facts(key: Key) -> str:
+    facts = key.bounds_text or key.type_text
+    if key.choices:
+        facts = f"{'one of' if len(key.choices) > 1 else 'only'} {facts}"
+    return f"{facts[0].upper()}{facts[1:]}; default {_scalar(key.default)}."
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    start = f"{indent}# "
+    return textwrap.wrap(
+        text,
+        COLUMNS_MAX,
+        initial_indent=start,
+        subsequent_indent=start,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def render_markdown() -> str:
+    """The page `docs/configuration.md`: a table for each section."""
+    sections = "".join("\n" + "\n".join(_markdown_section(section)) + "\n" for section in SECTIONS)
+    return _MARKDOWN_HEADING + sections + "\n" + "\n".join(_other_variables()) + "\n"
+
+
+def _markdown_section(section: str) -> Iterator[str]:
+    yield from (f"## `{section}`", "", section_help(section), "")
+    yield _row("Key", "Type", "Default", "Bounds", "Variable", "Help")
+    yield _row(*["---"] * 6)
+    for key in _keys_of(section):
+        yield _row(
+            f"`{key.name}`",
+            key.type_text,
+            f"`{_scalar(key.default)}`",
+            key.bounds_text,
+            f"`{key.variable}`",
+            key.help,
+        )
+
+
+def _other_variables() -> Iterator[str]:
+    yield from ("## Other variables", "", _row("Variable", "Help"), _row("---", "---"))
+    for name, dotted in SHORT_NAMES.items():
+        yield _row(f"`{name}`", f"Short for `{KEYS[dotted].variable}`.")
+    for name in sorted(READ_ELSEWHERE):
+        yield _row(f"`{name}`", _READ_ELSEWHERE_HELP[name])
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _keys_of(section: str) -> list[Key]:
+    return [key for key in KEYS.values() if key.section == section]
+
+
+def _scalar(value: object) -> str:
+    """The value as YAML, with quotes wherever some YAML reader would need them."""
+    dumped: str = yaml.safe_dump(value, default_flow_style=True, width=10_000)
+    return dumped.removesuffix("...\n").strip()
+
+
+def write(root: Path) -> None:
+    """Write both files under the repository's root."""
+    (root / "docs").mkdir(exist_ok=True)
+    (root / "memory_config.yaml").write_text(render_yaml(), encoding="utf-8")
+    (root / "docs" / "configuration.md").write_text(render_markdown(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(__file__).resolve().parents[2])

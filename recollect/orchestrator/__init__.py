@@ -1,0 +1,1 @@
+"""The Memory Orchestrator: the one process that owns the data."""

@@ -1,0 +1,1 @@
+"""Rows and transactions: the interface, SQLite embedded, PostgreSQL for a fleet."""

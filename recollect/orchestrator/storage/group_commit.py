@@ -1,0 +1,236 @@
+"""The single writer: one thread, one connection, many transactions a commit.
+
+Whatever waits when the writer is free becomes one batch. Each write function runs in a savepoint of
+its own, so one that fails takes nothing else with it; then the batch is committed once, and only
+after that are the callers answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import structlog
+
+from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.storage.interface import (
+    SealFunction,
+    SequenceCounter,
+    Session,
+    T,
+    WriteFunction,
+    WriteTransaction,
+)
+from recollect.orchestrator.storage.journal import Ledger
+from recollect.protocol.errors import InternalError, Overloaded, RecollectError, ShuttingDown
+
+log = structlog.get_logger()
+
+
+class WriterSession(Session, Protocol):
+    """A connection that can be driven through a batch."""
+
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def rollback_to_savepoint(self) -> None: ...
+
+    def usable(self) -> bool:
+        """Whether the open transaction is still there after an error."""
+        ...
+
+    def translate(self, error: Exception) -> RecollectError | None:
+        """The storage's own error as one of ours; None if it is not the storage's."""
+        ...
+
+    def recover(self) -> None:
+        """Make the connection fit for the next batch."""
+        ...
+
+
+class Pending:
+    """A write that waits for its turn, then for its commit."""
+
+    __slots__ = ("error", "function", "future", "result", "transaction")
+
+    def __init__(self, function: WriteFunction[Any], future: asyncio.Future[Any]) -> None:
+        self.function = function
+        self.future = future
+        self.transaction: WriteTransaction | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class GroupCommitWriter:
+    """Runs write functions in order and answers them when they are durable."""
+
+    def __init__(
+        self,
+        session: WriterSession,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        seals: Iterable[SealFunction],
+        batch_max: int,
+        queue_length_max: int,
+        retry_after_ms: int = 50,
+    ) -> None:
+        self._session = session
+        self._loop = loop
+        self._seals = tuple(seals)
+        self._batch_max = batch_max
+        self._queue_length_max = queue_length_max
+        self._retry_after_ms = retry_after_ms
+        # Filled by the event loop, emptied by the writer's thread; None is the last item.
+        self._queue: queue.SimpleQueue[Pending | None] = queue.SimpleQueue()
+        self._closing = False
+        self.committed_seq = 0
+        """Set by the writer's thread after a commit; read by anyone."""
+        self.batches = 0
+        self.transactions = 0
+        self._thread = threading.Thread(target=self._run, name="storage-writer", daemon=True)
+
+    def start(self, committed_seq: int) -> None:
+        self.committed_seq = committed_seq
+        self._thread.start()
+
+    def submit(self, function: WriteFunction[T]) -> asyncio.Future[T]:
+        """Queue a write. Called on the event loop."""
+        if self._closing:
+            raise ShuttingDown("The orchestrator is shutting down; nothing was written.")
+        if self._queue.qsize() >= self._queue_length_max:
+            raise Overloaded(
+                "Too many writes are waiting; nothing was written. Try again shortly.",
+                limit="storage.write_queue_max",
+                retry_after_ms=self._retry_after_ms,
+            )
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(Pending(function, future))
+        return future
+
+    def queue_length(self) -> int:
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Write what waits, then stop. Futures are settled on the loop as usual."""
+        if not self._closing:
+            self._closing = True
+            self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            batch, more = self._next_batch()
+            try:
+                self._write(batch)
+            except Exception as error:  # nothing may end this thread while callers wait
+                log.exception("The writer met an unexpected error.", action="write_batch")
+                self._fail(batch, error)
+            self._settle_on_loop(batch)
+
+    def _next_batch(self) -> tuple[list[Pending], bool]:
+        """What waits, as soon as something does; and whether more may come."""
+        batch: list[Pending] = []
+        while len(batch) < self._batch_max:
+            try:
+                item = self._queue.get(block=not batch)
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, False
+            batch.append(item)
+        return batch, True
+
+    def _write(self, batch: list[Pending]) -> None:
+        if not batch:
+            return
+        session = self._session
+        try:
+            session.begin()
+            ledger = Ledger(session)
+            counter = SequenceCounter(ledger.seq)
+            for pending in batch:
+                with self._savepoint(pending, counter):
+                    pending.transaction = WriteTransaction(session, counter)
+                    pending.result = pending.function(pending.transaction)
+            done = [p.transaction for p in batch if p.transaction is not None]
+            for seal in self._seals:
+                seal(session, done)
+            ledger.seal(session, done, counter.value)
+            failpoint("before_commit")
+            session.commit()
+            failpoint("after_commit")
+        except Exception as error:
+            self._fail(batch, error)
+            session.recover()
+        else:
+            self.committed_seq = counter.value
+            self.batches += 1
+            self.transactions += len(done)
+
+    @contextmanager
+    def _savepoint(self, pending: Pending, counter: SequenceCounter) -> Iterator[None]:
+        """One write inside the batch: undone alone if it fails, unless the whole batch is lost."""
+        session, before = self._session, counter.value
+        session.savepoint()
+        try:
+            yield
+        except Exception as error:
+            if not session.usable():
+                raise
+            session.rollback_to_savepoint()
+            session.release()
+            counter.value = before
+            pending.transaction = None
+            pending.error = self._typed(error)
+        else:
+            session.release()
+
+    def _fail(self, batch: list[Pending], error: Exception) -> None:
+        typed = self._typed(error)
+        for pending in batch:
+            pending.transaction = None
+            pending.error = pending.error or typed
+
+    def _typed(self, error: Exception) -> RecollectError:
+        if isinstance(error, RecollectError):
+            return error
+        translated = self._session.translate(error)
+        if translated is not None:
+            log.error("The storage refused a write.", action="write", reason=str(error))
+            return translated
+        log.error("A write failed.", action="write", exc_info=error)
+        return InternalError("The write failed by a defect; nothing was written. See the log.")
+
+    def _settle_on_loop(self, batch: list[Pending]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(_settle, batch)
+        except RuntimeError:  # the loop has ended: nobody waits any more
+            log.debug("The loop ended before a batch was answered.", action="settle")
+
+
+def _settle(batch: list[Pending]) -> None:
+    for pending in batch:
+        if pending.transaction is not None:
+            for effect in pending.transaction.after_commit:
+                _run_effect(effect)
+    for pending in batch:
+        if pending.future.done():
+            continue
+        if pending.error is not None:
+            pending.future.set_exception(pending.error)
+        else:
+            pending.future.set_result(pending.result)
+
+
+def _run_effect(effect: Callable[[], None]) -> None:
+    try:
+        effect()
+    except Exception:  # the write is durable; a defect here must not turn it into a failure
+        log.exception("A follow-up of a committed write failed.", action="after_commit")

@@ -1,0 +1,77 @@
+"""The journal: one row a change, chained by hash, written in the change's own transaction.
+
+A row is the audit entry and the event of the feed at once. Each row's hash covers its fields and
+the hash before it, so an edited, removed or reordered row breaks the chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from recollect.orchestrator.storage.interface import Change, Session, WriteTransaction
+
+GENESIS = bytes(32)
+
+# Taking the row also locks it on PostgreSQL, so that changes commit in the order of their numbers.
+OPEN_LEDGER = "UPDATE ledger SET seq = seq WHERE id = 1 RETURNING seq, head"
+CLOSE_LEDGER = "UPDATE ledger SET seq = ?, head = ? WHERE id = 1"
+READ_LEDGER = "SELECT seq, head FROM ledger WHERE id = 1"
+APPEND = """
+INSERT INTO journal (seq, at_us, identity, agent, operation, subject, namespace, version_before,
+                     version_after, session_id, trace, request_key, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+SCAN = """
+SELECT seq, at_us, identity, agent, operation, subject, namespace, version_before,
+       version_after, session_id, trace, request_key, hash
+FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
+"""
+SCAN_ROWS = 10_000
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def chain(head: bytes, change: Change) -> bytes:
+    """The hash of a change that follows `head`."""
+    return hashlib.sha256(head + _encode(msgspec.structs.astuple(change))).digest()
+
+
+class Ledger:
+    """The end of the journal, held open while a batch is written."""
+
+    __slots__ = ("head", "seq")
+
+    def __init__(self, session: Session) -> None:
+        [(seq, head)] = session.execute(OPEN_LEDGER)
+        self.seq = int(seq)
+        self.head = bytes(head)
+
+    def seal(self, session: Session, transactions: Iterable[WriteTransaction], seq: int) -> None:
+        """Append the changes of a batch and move the end."""
+        rows = []
+        for transaction in transactions:
+            for change in transaction.changes:
+                self.head = chain(self.head, change)
+                rows.append((*msgspec.structs.astuple(change), self.head))
+        if rows or seq != self.seq:
+            session.executemany(APPEND, rows)
+            session.execute(CLOSE_LEDGER, (seq, self.head))
+            self.seq = seq
+
+
+def verify(session: Session) -> str | None:
+    """What is wrong with the chain, or None if every row fits."""
+    head, after = GENESIS, 0
+    while rows := session.execute(SCAN, (after, SCAN_ROWS)):
+        for *fields, stored in rows:
+            head = chain(head, Change(*fields))
+            if head != bytes(stored):
+                return f"journal entry {fields[0]} does not fit the one before it"
+            after = fields[0]
+    [(_, ledger_head)] = session.execute(READ_LEDGER)
+    if bytes(ledger_head) != head:
+        return f"the journal ends at entry {after}, but its recorded end differs"
+    return None

@@ -1,0 +1,64 @@
+"""Numbered SQL files, each applied once, all of them in one transaction at start.
+
+A database is at the old schema or at the new one, never between. A database that is newer than
+this program is refused, because an older program cannot know what it would break.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.storage.interface import Session
+
+FOLDER = Path(__file__).with_name("migrations")
+
+CREATE_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+)
+"""
+
+
+class SchemaError(Exception):
+    """The database's schema is not one that this program can work with."""
+
+
+def available(folder: Path) -> list[tuple[int, str, str]]:
+    """Number, name and SQL of each migration, in order."""
+    found = []
+    for path in sorted(folder.glob("*.sql")):
+        number, _, name = path.stem.partition("_")
+        found.append((int(number), name, path.read_text()))
+    numbers = [number for number, _, _ in found]
+    assert numbers == list(range(1, len(numbers) + 1)), f"migrations are not numbered 1…n: {numbers}"
+    return found
+
+
+def statements(sql: str) -> list[str]:
+    """The single statements of a migration: separated by a semicolon at a line's end."""
+    lines = [line for line in sql.splitlines() if not line.lstrip().startswith("--")]
+    return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip(" \n;")]
+
+
+def migrate(session: Session, folder: Path) -> tuple[int, int]:
+    """Bring the schema up to date inside the caller's transaction; numbers before and after."""
+    session.execute(CREATE_TABLE)
+    applied = {int(n) for (n,) in session.execute("SELECT number FROM schema_migrations")}
+    migrations = available(folder)
+    newest, present = len(migrations), max(applied, default=0)
+    if present > newest:
+        raise SchemaError(
+            f"The database has schema {present}, but this version of Recollect knows only up to "
+            f"{newest}. Install the version that wrote it, or a newer one."
+        )
+    for number, name, sql in migrations:
+        if number not in applied:
+            for statement in statements(sql):
+                session.execute(statement)
+                failpoint("mid_migration")
+            session.execute(
+                "INSERT INTO schema_migrations (number, name) VALUES (?, ?)", (number, name)
+            )
+    return present, newest

@@ -1,0 +1,221 @@
+"""PostgreSQL: the same rows for any number of orchestrators."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, LiteralString, cast
+
+import structlog
+
+from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.group_commit import GroupCommitWriter
+from recollect.orchestrator.storage.interface import (
+    Params,
+    ReadFunction,
+    Row,
+    SealFunction,
+    T,
+    WriteFunction,
+)
+from recollect.protocol.errors import (
+    AlreadyExists,
+    RecollectError,
+    StorageFailed,
+    StorageFull,
+    Unsupported,
+)
+
+try:
+    import psycopg
+    import psycopg_pool
+except ImportError as missing:  # pragma: no cover - depends on what is installed
+    raise ImportError(
+        "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'"
+    ) from missing
+
+log = structlog.get_logger()
+
+CONNECT_TIMEOUT_S = 10
+MIGRATION_LOCK = 7331_0001
+
+
+@lru_cache(maxsize=1024)
+def in_dialect(sql: str) -> LiteralString:
+    """The common dialect's `?` as psycopg's `%s`."""
+    return cast(LiteralString, sql.replace("%", "%%").replace("?", "%s"))
+
+
+class PostgresSession:
+    """One psycopg connection behind the common interface."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        cursor = self.connection.execute(in_dialect(sql), tuple(params))
+        return cursor.fetchall() if cursor.description else []
+
+    def executemany(self, sql: str, rows: Iterable[Params]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.executemany(in_dialect(sql), [tuple(row) for row in rows])
+
+
+class PostgresWriterSession(PostgresSession):
+    """The writing connection, which comes back by itself when the server restarts."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        super().__init__(connect(url))
+
+    def begin(self) -> None:
+        if self.connection.closed or self.connection.broken:
+            self.connection = connect(self._url)
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        self.execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self.execute("SAVEPOINT write")
+
+    def release(self) -> None:
+        self.execute("RELEASE SAVEPOINT write")
+
+    def rollback_to_savepoint(self) -> None:
+        self.execute("ROLLBACK TO SAVEPOINT write")
+
+    def usable(self) -> bool:
+        return not (self.connection.closed or self.connection.broken)
+
+    def recover(self) -> None:
+        if self.usable() and self.connection.info.transaction_status != 0:
+            self.rollback()
+
+    def translate(self, error: Exception) -> RecollectError | None:
+        return translate(error)
+
+
+def connect(url: str) -> psycopg.Connection[Row]:
+    """A connection on which transactions are begun by hand."""
+    return psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+
+
+def translate(error: Exception) -> RecollectError | None:
+    """An error of psycopg as one of ours; None if it is something else."""
+    if isinstance(error, psycopg_pool.PoolTimeout):
+        return StorageFailed("PostgreSQL does not answer; nothing was written.")
+    if not isinstance(error, psycopg.Error):
+        return None
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StorageFull(
+            "PostgreSQL's disk is full; nothing was written. Free some space: writing goes on by "
+            "itself.",
+            reason=str(error),
+        )
+    return StorageFailed(f"PostgreSQL refused: {error}. Nothing was written.", reason=str(error))
+
+
+class PostgresStorage:
+    """A database on a PostgreSQL server."""
+
+    inline_reads = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        seals: Iterable[SealFunction] = (),
+        readers: int = 4,
+        group_commit_max: int = 256,
+        write_queue_max: int = 4096,
+        migrations_folder: Path = migrations.FOLDER / "postgres",
+    ) -> None:
+        self._loop = loop
+        writer_session = PostgresWriterSession(url)
+        self._writer_session = writer_session
+        self.schema = apply_migrations(writer_session, migrations_folder)
+        self._pool = psycopg_pool.ConnectionPool(
+            url,
+            min_size=1,
+            max_size=readers,
+            timeout=CONNECT_TIMEOUT_S,
+            kwargs={"autocommit": True},
+            open=True,
+        )
+        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="storage-reader")
+        self._writer = GroupCommitWriter(
+            writer_session,
+            loop=loop,
+            seals=seals,
+            batch_max=group_commit_max,
+            queue_length_max=write_queue_max,
+        )
+        [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
+        self._writer.start(int(seq))
+
+    @property
+    def committed_seq(self) -> int:
+        return self._writer.committed_seq
+
+    def read_inline(self, function: ReadFunction[T]) -> T:
+        raise AssertionError("a server's rows are never read on the event loop")
+
+    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
+        return self._loop.run_in_executor(self._readers, self._read, function)
+
+    def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
+        return self._writer.submit(function)
+
+    def write_queue_length(self) -> int:
+        return self._writer.queue_length()
+
+    def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
+        raise Unsupported("On PostgreSQL, take backups with pg_dump or your provider's tools.")
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "postgresql",
+            "engine": str(self._writer_session.connection.info.server_version),
+            "schema": self.schema,
+            "write_queue_length": self._writer.queue_length(),
+            "commits": self._writer.batches,
+            "transactions": self._writer.transactions,
+        }
+
+    def close(self) -> None:
+        self._writer.close()
+        self._readers.shutdown(wait=True)
+        self._pool.close()
+        self._writer_session.connection.close()
+
+    def _read(self, function: ReadFunction[T]) -> T:
+        try:
+            with self._pool.connection() as connection, connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return function(PostgresSession(connection))
+        except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
+            raise translate(error) or error from error
+
+
+def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
+    """Bring the schema up to date, by one orchestrator at a time; returns its number."""
+    session.begin()
+    try:
+        session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
+        before, after = migrations.migrate(session, folder)
+        session.commit()
+    finally:
+        session.recover()
+    if before != after:
+        log.info("The schema is up to date.", action="migrate", before=before, after=after)
+    return after

@@ -1,0 +1,255 @@
+"""SQLite, embedded: one writing connection, a pool of readers, and point reads on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+import structlog
+
+from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.group_commit import GroupCommitWriter
+from recollect.orchestrator.storage.interface import (
+    Params,
+    ReadFunction,
+    Row,
+    SealFunction,
+    T,
+    WriteFunction,
+)
+from recollect.protocol.errors import (
+    AlreadyExists,
+    RecollectError,
+    StorageFailed,
+    StorageFull,
+)
+
+log = structlog.get_logger()
+
+DATABASE_NAME = "recollect.db"
+MANIFEST_NAME = "manifest.json"
+BUSY_TIMEOUT_MS = 10_000
+STATEMENTS_CACHED = 256
+WAL_BYTES_KEPT = 64 * 1024 * 1024
+
+
+class SqliteSession:
+    """One apsw connection behind the common interface."""
+
+    def __init__(self, path: Path, *, page_cache_mb: int, readonly: bool) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
+        self.connection = apsw.Connection(
+            str(path), flags=flags, statementcachesize=STATEMENTS_CACHED
+        )
+        self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        if readonly:
+            self.connection.pragma("query_only", True)
+        else:
+            self.connection.pragma("journal_mode", "wal")
+            self.connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
+        self.connection.pragma("synchronous", "full")
+        self.connection.pragma("cache_size", -1024 * page_cache_mb)
+        self.connection.pragma("temp_store", "memory")
+        self.execute_raw = self.connection.execute
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        return self.execute_raw(sql, tuple(params)).fetchall()
+
+    def executemany(self, sql: str, rows: Iterable[Params]) -> None:
+        self.connection.executemany(sql, [tuple(row) for row in rows])
+
+    def begin(self) -> None:
+        self.execute_raw("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.execute_raw("COMMIT")
+
+    def rollback(self) -> None:
+        self.execute_raw("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self.execute_raw("SAVEPOINT write")
+
+    def release(self) -> None:
+        self.execute_raw("RELEASE write")
+
+    def rollback_to_savepoint(self) -> None:
+        self.execute_raw("ROLLBACK TO write")
+
+    def usable(self) -> bool:
+        return bool(self.connection.in_transaction)
+
+    def recover(self) -> None:
+        if self.connection.in_transaction:
+            self.rollback()
+
+    def translate(self, error: Exception) -> RecollectError | None:
+        return translate(error)
+
+
+def translate(error: Exception) -> RecollectError | None:
+    """An error of apsw as one of ours; None if it is something else."""
+    if not isinstance(error, apsw.Error):
+        return None
+    if isinstance(error, apsw.ConstraintError):
+        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+    if isinstance(error, apsw.FullError | apsw.IOError):
+        return StorageFull(
+            "The disk is full or cannot be written; nothing was written. Free some space: "
+            "writing goes on by itself.",
+            reason=str(error),
+        )
+    return StorageFailed(f"The database refused: {error}. Nothing was written.", reason=str(error))
+
+
+class SqliteStorage:
+    """A database file in the data folder."""
+
+    inline_reads = True
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        seals: Iterable[SealFunction] = (),
+        readers: int = 4,
+        group_commit_max: int = 256,
+        write_queue_max: int = 4096,
+        page_cache_mb: int = 64,
+        migrations_folder: Path = migrations.FOLDER / "sqlite",
+    ) -> None:
+        self.path = folder / DATABASE_NAME
+        self._loop = loop
+        self._page_cache_mb = page_cache_mb
+        writer_session = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=False)
+        self._writer_session = writer_session
+        self.schema = apply_migrations(writer_session, migrations_folder)
+        # Used by the event loop's thread alone.
+        self._inline = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=True)
+        self._local = threading.local()
+        self._sessions: list[SqliteSession] = []
+        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="storage-reader")
+        self._writer = GroupCommitWriter(
+            writer_session,
+            loop=loop,
+            seals=seals,
+            batch_max=group_commit_max,
+            queue_length_max=write_queue_max,
+        )
+        [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
+        self._writer.start(int(seq))
+
+    @property
+    def committed_seq(self) -> int:
+        return self._writer.committed_seq
+
+    def read_inline(self, function: ReadFunction[T]) -> T:
+        try:
+            return function(self._inline)
+        except apsw.Error as error:
+            raise translate(error) or error from error
+
+    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
+        return self._loop.run_in_executor(self._readers, self._read, function)
+
+    def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
+        return self._writer.submit(function)
+
+    def write_queue_length(self) -> int:
+        return self._writer.queue_length()
+
+    def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
+        return self._loop.run_in_executor(self._readers, back_up, self.path, Path(folder))
+
+    def describe(self) -> dict[str, Any]:
+        sizes = {p.name: p.stat().st_size for p in self.path.parent.glob(f"{self.path.name}*")}
+        return {
+            "kind": "sqlite",
+            "engine": apsw.sqlite_lib_version(),
+            "schema": self.schema,
+            "bytes": sum(sizes.values()),
+            "write_queue_length": self._writer.queue_length(),
+            "commits": self._writer.batches,
+            "transactions": self._writer.transactions,
+        }
+
+    def close(self) -> None:
+        self._writer.close()
+        self._readers.shutdown(wait=True)
+        for session in (*self._sessions, self._inline, self._writer_session):
+            session.connection.close()
+
+    def _read(self, function: ReadFunction[T]) -> T:
+        session: SqliteSession | None = getattr(self._local, "session", None)
+        try:
+            if session is None:
+                session = SqliteSession(
+                    self.path, page_cache_mb=self._page_cache_mb, readonly=True
+                )
+                self._local.session = session
+                self._sessions.append(session)
+            session.execute_raw("BEGIN")
+            try:
+                return function(session)
+            finally:
+                session.recover()
+        except apsw.Error as error:
+            raise translate(error) or error from error
+
+
+def apply_migrations(session: SqliteSession, folder: Path) -> int:
+    """Bring the schema up to date; returns its number."""
+    session.begin()
+    try:
+        before, after = migrations.migrate(session, folder)
+        session.commit()
+    finally:
+        session.recover()
+    if before != after:
+        log.info("The schema is up to date.", action="migrate", before=before, after=after)
+    return after
+
+
+def back_up(database: Path, folder: Path) -> dict[str, Any]:
+    """Copy a database, also while it is written, into a new folder with a manifest."""
+    folder.mkdir(parents=True, exist_ok=False)
+    copy_path = folder / DATABASE_NAME
+    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
+    target = apsw.Connection(str(copy_path))
+    try:
+        with target.backup("main", source, "main") as copying:
+            copying.step()
+        # A backup is one plain file: no write-ahead log beside it.
+        target.pragma("journal_mode", "delete")
+        [(seq,)] = target.execute("SELECT seq FROM ledger WHERE id = 1").fetchall()
+        [(schema,)] = target.execute("SELECT max(number) FROM schema_migrations").fetchall()
+    finally:
+        target.close()
+        source.close()
+    with copy_path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        os.fsync(file.fileno())
+    manifest = {
+        "path": str(folder),
+        "seq": seq,
+        "schema": schema,
+        "bytes": copy_path.stat().st_size,
+        "sha256": digest,
+    }
+    # The manifest comes last: a folder without one is a backup that was not finished.
+    partial = folder / f"{MANIFEST_NAME}.partial"
+    with partial.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest)))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(folder / MANIFEST_NAME)
+    return manifest

@@ -1,0 +1,80 @@
+"""How an operation is declared: one class, from which everything else derives.
+
+An operation is a frozen struct: its fields are the arguments in the order of the published API,
+its type parameter is the result, its docstring is its documentation. `@operation` gives it its
+wire name, the access it needs and the ways in which it is offered, and enters it in the registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+
+R = TypeVar("R")
+O = TypeVar("O", bound="type[Operation[Any]]")
+
+Access = Literal["open", "read", "write", "admin"]
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What is declared of an operation beside its fields."""
+
+    name: str
+    access: Access
+    http: tuple[str, str]
+    mcp: bool
+    replay: bool
+    """Safe to send again: a read, or a write kept apart by its idempotency key."""
+
+
+class Operation(
+    msgspec.Struct,
+    Generic[R],
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """Base of all operations. The two options below belong to the call and travel in the envelope."""
+
+    spec: ClassVar[Spec]
+
+    timeout: Annotated[
+        float | None,
+        msgspec.Meta(description="Seconds to wait for the answer; the client's default if absent."),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="A write with the same key takes effect once; the client makes one if absent."
+        ),
+    ] = None
+
+
+CALL_OPTIONS = frozenset({"timeout", "idempotency_key"})
+
+REGISTRY: dict[str, type[Operation[Any]]] = {}
+
+
+def operation(
+    *, access: Access, http: tuple[str, str], mcp: bool = False, replay: bool = True
+) -> Callable[[O], O]:
+    """Declare an operation under the snake-case form of its class name."""
+
+    def declare(cls: O) -> O:
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        assert name not in REGISTRY, f"operation {name} is declared twice"
+        assert cls.__doc__, f"operation {name} has no description"
+        cls.spec = Spec(name=name, access=access, http=http, mcp=mcp, replay=replay)
+        REGISTRY[name] = cls
+        return cls
+
+    return declare
+
+
+def fields_of(cls: type[Operation[Any]]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields that travel in the body: all but the call options."""
+    return tuple(f for f in msgspec.structs.fields(cls) if f.name not in CALL_OPTIONS)

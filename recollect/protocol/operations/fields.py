@@ -1,0 +1,75 @@
+"""Field types that several operations share, each with its help and its fixed bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+DEFAULT_NAMESPACE = "app:default"
+MEMORY_TIERS = ("short", "medium", "long")
+
+Content = Annotated[str, Meta(min_length=1, description="What to remember.")]
+MemoryType = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        description="Kind of memory: general, semantic, episodic, procedural, or a word of yours.",
+    ),
+]
+MemoryTypeFilter = Annotated[str | None, Meta(description="Only memories of this type.")]
+MemoryTier = Annotated[
+    str, Meta(pattern="^(short|medium|long)$", description="How fast it fades: short, medium, long.")
+]
+Importance = Annotated[
+    float, Meta(ge=0, le=1, description="From 0 to 1; important memories fade more slowly.")
+]
+Trust = Annotated[float, Meta(ge=0, le=1, description="From 0 to 1: how far to believe it.")]
+Metadata = Annotated[
+    dict[str, Any] | None, Meta(description="Any JSON object; its paths can be filtered on.")
+]
+Tags = Annotated[list[str] | None, Meta(description="Labels to filter by.")]
+MemoryId = Annotated[str, Meta(min_length=1, description="Id of the memory.")]
+ParentId = Annotated[str | None, Meta(description="Id of the memory this one is a part of.")]
+Namespace = Annotated[
+    str,
+    Meta(
+        description="Where it lives: temp, session, user, app or project, then parts after colons."
+    ),
+]
+NamespaceFilter = Annotated[
+    str | None, Meta(description="Only this namespace and those below it; all if absent.")
+]
+Key = Annotated[
+    Annotated[str, Meta(min_length=1)] | None,
+    Meta(description="A name of your own, unique in its namespace."),
+]
+Value = Annotated[Any, Meta(description="Any JSON value to keep beside the text.")]
+ExpectedVersion = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="Refuse with version_conflict unless this is the present version."),
+]
+MinSeq = Annotated[
+    Annotated[int, Meta(ge=0)] | None,
+    Meta(description="Wait until this change is visible: read your own writes."),
+]
+Moment = Annotated[
+    str | float | None, Meta(description="ISO 8601 text, or seconds since 1970.")
+]
+AsOf = Annotated[
+    str | float | None,
+    Meta(description="Read the past: ISO 8601 text, or seconds since 1970."),
+]
+Version = Annotated[int, Meta(ge=1)]
+Cursor = Annotated[
+    str | None, Meta(description="Where the last page ended: the `cursor` of its answer.")
+]
+Limit = Annotated[int, Meta(ge=1, description="How many at most.")]
+Filters = Annotated[
+    dict[str, Any] | None,
+    Meta(
+        description="Conditions on fields, tags and metadata paths, applied before ranking: "
+        '{"memory_type": "general"}, {"importance": {"gte": 0.5}}, AND, OR, NOT.'
+    ),
+]
+Query = Annotated[str, Meta(min_length=1, description="What to look for.")]

@@ -1,0 +1,263 @@
+"""The shapes of what comes back: typed views of plain dicts.
+
+Times are ISO 8601 in UTC. `seq` is the number of the change that made a record what it is; a read
+with `min_seq` of at least that number is certain to see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class MemoryRecord(TypedDict):
+    """One memory, whole."""
+
+    id: str
+    seq: int
+    namespace: str
+    key: str | None
+    version: int
+    collection: str
+    memory_type: str
+    memory_tier: str
+    content: str
+    value: Any
+    metadata: dict[str, Any]
+    tags: list[str]
+    importance: float
+    strength: float
+    stability_s: float
+    access_count: int
+    last_accessed_at: str
+    fades_at: str
+    parent_id: str | None
+    session_id: str | None
+    created_by: str | None
+    updated_by: str | None
+    source: str | None
+    trust: float
+    valid_from: str | None
+    valid_to: str | None
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    archived_at: str | None
+    deleted_at: str | None
+
+
+class FoundMemory(MemoryRecord):
+    """A memory with how well it answers the query; higher is better."""
+
+    score: float
+
+
+class RelatedMemory(TypedDict):
+    """A memory met on a walk along relationships."""
+
+    memory: MemoryRecord
+    relationship_type: str
+    strength: float
+    direction: str
+    depth: int
+    via: str
+
+
+class MemoryAdded(TypedDict):
+    status: str
+    memory_id: str
+    version: int
+    seq: int
+    created_at: str
+
+
+class MemoryFetched(TypedDict):
+    status: str
+    memory: MemoryRecord
+
+
+class MemoryChanged(TypedDict):
+    status: str
+    memory_id: str
+    version: int
+    seq: int
+    updated_at: str
+
+
+class MemoryDeleted(TypedDict):
+    status: str
+    memory_id: str
+    version: int
+    seq: int
+    deleted_ids: list[str]
+    detached_ids: list[str]
+
+
+class MemoryReinforced(TypedDict):
+    status: str
+    memory_id: str
+    seq: int
+    strength: float
+    stability_s: float
+    access_count: int
+    fades_at: str
+
+
+class MemoryPurged(TypedDict):
+    status: str
+    seq: int
+    purged: int
+
+
+class MemoriesFound(TypedDict):
+    status: str
+    results: list[FoundMemory]
+    count: int
+    cursor: str | None
+
+
+class MemoriesListed(TypedDict):
+    status: str
+    memories: list[MemoryRecord]
+    count: int
+    cursor: str | None
+
+
+class MemoriesCounted(TypedDict):
+    status: str
+    count: int
+
+
+class MemoryVersion(TypedDict):
+    """One version: what the memory was, by whom and when it was made so."""
+
+    version: int
+    operation: str
+    changed_at: str
+    changed_by: str | None
+    memory: MemoryRecord
+
+
+class MemoryHistory(TypedDict):
+    status: str
+    memory_id: str
+    versions: list[MemoryVersion]
+    count: int
+    cursor: str | None
+
+
+class BatchItem(TypedDict, total=False):
+    """The answer for one item, in the place of the item: stored, found, or why not."""
+
+    status: str
+    memory_id: str
+    version: int
+    seq: int
+    memory: MemoryRecord
+    error: dict[str, Any]
+
+
+class BatchAdded(TypedDict):
+    status: str
+    results: list[BatchItem]
+    memory_ids: list[str | None]
+    stored: int
+    failed: int
+    seq: int
+
+
+class BatchFetched(TypedDict):
+    status: str
+    results: list[BatchItem]
+    memories: list[MemoryRecord]
+    missing_ids: list[str]
+    count: int
+
+
+class RelationshipAdded(TypedDict):
+    status: str
+    source_id: str
+    target_id: str
+    relationship_type: str
+    strength: float
+    seq: int
+
+
+class RelatedFound(TypedDict):
+    status: str
+    related: list[RelatedMemory]
+    count: int
+
+
+class GroupCreated(TypedDict):
+    status: str
+    group_id: str
+    name: str
+    seq: int
+
+
+class GroupJoined(TypedDict):
+    status: str
+    group_id: str
+    memory_id: str
+    seq: int
+
+
+class SessionCreated(TypedDict):
+    status: str
+    session_id: str
+    user_id: str
+    session_type: str
+    created_at: str
+    seq: int
+
+
+class Pong(TypedDict):
+    status: str
+    ready: bool
+    version: str
+    protocol: int
+    seq: int
+    uptime_s: float
+    now: str
+
+
+class Stats(TypedDict):
+    status: str
+    memories: dict[str, Any]
+    storage: dict[str, Any]
+    index: dict[str, Any]
+    requests: dict[str, Any]
+    cache: dict[str, Any]
+    seq: int
+    uptime_s: float
+
+
+class BackupMade(TypedDict):
+    status: str
+    path: str
+    seq: int
+    bytes: int
+    sha256: str
+
+
+class ErrorsReported(TypedDict):
+    status: str
+    accepted: int
+
+
+class ErrorSeen(TypedDict):
+    """One kind of error on the bus: how often and when it was seen."""
+
+    source: str
+    code: str
+    message: str
+    context: dict[str, Any]
+    count: int
+    first_at: str
+    last_at: str
+
+
+class ErrorsListed(TypedDict):
+    status: str
+    errors: list[ErrorSeen]
+    count: int
