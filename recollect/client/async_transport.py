@@ -1,0 +1,202 @@
+"""The asyncio transport: one connection carries all requests, told apart by their ids.
+
+ZeroMQ's file descriptor is edge-triggered: it becomes readable when something changed, not while
+there is something to read. So whenever we touched the socket we look at its events ourselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import zmq
+
+from recollect.client import forking, sockets
+from recollect.protocol.envelope import Reply
+from recollect.protocol.errors import RecollectError, RequestTimeout
+
+# Before a request, what the monitor has to say is heard if it was not for so long.
+UNHEARD_S = 0.005
+
+
+class AsyncTransport:
+    """One line to one endpoint. It belongs to the event loop that uses it first."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        connect_s: float = 1.0,
+        in_flight_max: int = 1024,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        sockets.check_endpoint(endpoint)
+        self._endpoint = endpoint
+        self._connect_s = connect_s
+        self._in_flight_max = in_flight_max
+        self._clock = clock
+        self._closed = False
+        self._start()
+        forking.register(self)
+
+    def _start(self) -> None:
+        # Everything here is touched only by the loop's own thread.
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._dealer: sockets.ZmqSocket | None = None
+        self._monitor: sockets.ZmqSocket | None = None
+        self._room = asyncio.Semaphore(self._in_flight_max)
+        self._pending: dict[int, asyncio.Future[Reply]] = {}
+        self._connecting: set[asyncio.Future[None]] = set()
+        self._heard_at_s = 0.0
+
+    def after_fork(self) -> None:
+        forking.keep_unclosed(self._dealer, self._monitor, self._pending, self._loop)
+        self._start()
+
+    async def request(self, frame: bytes, request_id: int, timeout_s: float) -> Reply:
+        """Send a frame and return the reply with this id."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._bind(loop)
+        deadline_s = self._clock() + timeout_s
+        if self._room.locked():
+            await self._await_room(timeout_s)
+        else:
+            await self._room.acquire()
+        try:
+            await self._send(frame, deadline_s)
+            future: asyncio.Future[Reply] = loop.create_future()
+            self._pending[request_id] = future
+            timer = loop.call_at(loop.time() + deadline_s - self._clock(), self._expire, request_id)
+            try:
+                self._look()
+                return await future
+            finally:
+                timer.cancel()
+                self._pending.pop(request_id, None)
+        except zmq.ZMQError as error:
+            raise sockets.translated(error, self._endpoint) from error
+        finally:
+            self._room.release()
+
+    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._closed:
+            raise sockets.closed()
+        if self._loop is not None:
+            raise RuntimeError(
+                "This AsyncMemoryClient is used from a second event loop: "
+                "make one client for each loop."
+            )
+        self._loop = loop
+        self._connect()
+
+    def _connect(self) -> None:
+        assert self._loop is not None
+        self._dealer, self._monitor = sockets.open_dealer(self._endpoint)
+        self._loop.add_reader(sockets.descriptor_of(self._dealer), self._look)
+        self._loop.add_reader(sockets.descriptor_of(self._monitor), self._hear)
+
+    def _disconnect(self) -> None:
+        if self._loop is None or self._dealer is None or self._monitor is None:
+            return
+        if not self._loop.is_closed():
+            self._loop.remove_reader(sockets.descriptor_of(self._dealer))
+            self._loop.remove_reader(sockets.descriptor_of(self._monitor))
+        sockets.close_dealer(self._dealer)
+        self._dealer = self._monitor = None
+
+    async def _await_room(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._room.acquire()
+        except TimeoutError:
+            raise RequestTimeout(
+                f"{self._in_flight_max} calls were under way until the deadline (in_flight_max).",
+                limit="in_flight_max",
+            ) from None
+
+    async def _send(self, frame: bytes, deadline_s: float) -> None:
+        now_s = self._clock()
+        if now_s - self._heard_at_s > UNHEARD_S:
+            self._hear()
+        until_s = min(deadline_s, now_s + self._connect_s)
+        while True:
+            if self._dealer is None:
+                raise sockets.closed()
+            try:
+                self._dealer.send(frame, zmq.NOBLOCK)
+                return
+            except zmq.Again:
+                await self._await_connection(until_s - self._clock())
+                self._hear()
+
+    async def _await_connection(self, timeout_s: float) -> None:
+        assert self._loop is not None
+        connected: asyncio.Future[None] = self._loop.create_future()
+        self._connecting.add(connected)
+        try:
+            self._look()
+            async with asyncio.timeout(timeout_s):
+                await connected
+        except TimeoutError:
+            raise sockets.unreachable(self._endpoint) from None
+        finally:
+            self._connecting.discard(connected)
+
+    def _look(self) -> None:
+        """Take the replies that have come, and wake those who wait for the connection."""
+        while self._dealer is not None:
+            events = sockets.events_of(self._dealer)
+            if events & zmq.POLLOUT and self._connecting:
+                for connected in self._connecting:
+                    if not connected.done():
+                        connected.set_result(None)
+            if not events & zmq.POLLIN:
+                return
+            self._receive(self._dealer.recv(zmq.NOBLOCK))
+
+    def _receive(self, frame: bytes) -> None:
+        try:
+            reply = sockets.read_reply(frame, self._endpoint)
+        except RecollectError as error:
+            # Whose reply it was cannot be known. Begin anew; each call decides about its retry.
+            self._disconnect()
+            self._fail_all(error)
+            self._connect()
+            return
+        request_id = reply.id
+        if request_id is None and len(self._pending) == 1:
+            # It answers a request too broken to have an id; there is only one it can be.
+            (request_id,) = self._pending
+        future = self._pending.get(request_id) if isinstance(request_id, int) else None
+        if future is not None and not future.done():
+            future.set_result(reply)
+
+    def _hear(self) -> None:
+        """Notice a lost connection: no reply comes any more to what was sent on it."""
+        self._heard_at_s = self._clock()
+        if self._monitor is not None and sockets.was_disconnected(self._monitor):
+            self._look()
+            self._fail_all(sockets.connection_lost(self._endpoint))
+
+    def _expire(self, request_id: int) -> None:
+        future = self._pending.get(request_id)
+        if future is not None and not future.done():
+            future.set_exception(sockets.no_answer(self._endpoint))
+
+    def _fail_all(self, error: RecollectError) -> None:
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(type(error)(error.message, **error.details))
+
+    def close(self) -> None:
+        """Close the line; requests under way end with ClientClosed. Once is enough."""
+        if self._closed:
+            return
+        self._closed = True
+        self._fail_all(sockets.closed())
+        for connected in self._connecting:
+            if not connected.done():
+                connected.set_exception(sockets.closed())
+        self._disconnect()

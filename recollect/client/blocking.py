@@ -1,0 +1,142 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from recollect.client.calling import Attempt, Outcome, Plan
+from recollect.client.encoding import Call
+from recollect.client.methods import Blocking
+from recollect.client.reporting import once, source_name
+from recollect.client.sans_io import SansIoClient, may_wait, must_wait, no_outbox
+from recollect.client.sockets import closed
+from recollect.client.transport import Transport
+from recollect.protocol.errors import RecollectError, TransportError
+from recollect.protocol.operation import Operation
+
+if TYPE_CHECKING:
+    from recollect.client.delivery import Outbox
+    from recollect.client.outbox import OutboxStatus, Queued
+
+R = TypeVar("R")
+
+
+class MemoryClient(SansIoClient, Blocking):
+    """A client of the memory orchestrator, safe to use from any number of threads.
+
+    with MemoryClient(agent_id="planner") as memory:
+        memory.add_memory("The build is green since Tuesday.")
+        memory.search_memory("build")
+    """
+
+    def _open(self) -> None:
+        self._closing = threading.Event()
+        self._transport = Transport(
+            self.endpoint,
+            connect_s=self._timeouts.connect_s,
+            connections_max=self._pool.connections_max,
+            clock=self._clock,
+        )
+
+    def call(self, operation: Operation[R], /) -> R:
+        """Carry out any operation; every other method goes through here."""
+        # An answer has the shape that the operation promises; that is not checked again here.
+        answer: Any
+        try:
+            call = self._prepare(operation)
+            if self._outbox is None or not may_wait(call):
+                answer = self._run(call)
+            else:
+                answer = self._write(call, self._outbox)
+        except RecollectError as error:
+            if self.raise_errors:
+                raise
+            answer = error.reply()
+        return answer  # type: ignore[no-any-return]
+
+    def _run(self, call: Call) -> dict[str, Any]:
+        answer = self._follow(self._plan(call))
+        if self._errors.waiting:
+            self._report_errors()
+        return answer
+
+    def _write(self, call: Call, outbox: Outbox) -> dict[str, Any] | Queued:
+        """Write now, or through the outbox: behind what waits there, or if there is no answer."""
+        if self._closing.is_set():
+            raise closed()
+        if outbox.is_empty():
+            try:
+                return self._run(call)
+            except TransportError as error:
+                if not must_wait(error):
+                    raise
+        return outbox.put(call, self._agent_id, self._session_id)
+
+    def _follow(self, plan: Plan) -> dict[str, Any]:
+        request = self._transport.request
+        outcome: Outcome = None
+        try:
+            step = next(plan)
+            while True:
+                if isinstance(step, Attempt):
+                    try:
+                        outcome = request(*step)
+                    except RecollectError as error:
+                        outcome = error
+                elif self._closing.wait(step.seconds):
+                    outcome = closed()
+                else:
+                    outcome = None
+                step = plan.send(outcome)
+        except StopIteration as end:
+            answer: dict[str, Any] = end.value
+            return answer
+        except BaseException:
+            plan.close()
+            raise
+
+    def _report_errors(self) -> None:
+        """Tell the orchestrator, in one round trip, what went wrong while it was away."""
+        report = self._errors.take(source_name(self._agent_id))
+        if report is None:
+            return
+        try:
+            self._follow(self._plan(once(self._prepare(report))))
+        except TransportError:
+            self._errors.not_sent()
+        except RecollectError:
+            self._errors.sent()
+        else:
+            self._errors.sent()
+
+    def outbox_status(self) -> OutboxStatus:
+        """How many writes wait in the outbox, and how many the orchestrator refused."""
+        if self._outbox is None:
+            raise no_outbox()
+        return self._outbox.status()
+
+    def flush_outbox(self, timeout: float = 10.0) -> OutboxStatus:
+        """Wait until the outbox is delivered; raises RequestTimeout if it is not in time."""
+        if self._outbox is None:
+            raise no_outbox()
+        return self._outbox.flush(timeout)
+
+    def close(self) -> None:
+        """Close the connections; calls under way end with ClientClosed. Once is enough."""
+        self._closing.set()
+        self._transport.close()
+        if self._outbox is not None:
+            self._outbox.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,166 @@
+"""The plan of one call: when to send, when to pause, when to give up. It does no I/O itself.
+
+A plan is a generator. It yields what to do next, an `Attempt` or a `Pause`, and is sent what came
+of it; it returns the answer or raises. Both clients follow the same plans, each in its own way of
+waiting, and a test follows them with a clock of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from recollect.client.encoding import Call, decode, frame_of
+from recollect.client.server_clock import ServerClock
+from recollect.client.settings import Retry
+from recollect.protocol.envelope import Reply
+from recollect.protocol.errors import (
+    ConnectionLost,
+    DeadlineExceeded,
+    RecollectError,
+    RequestTimeout,
+    TransportError,
+    Unreachable,
+    from_body,
+)
+
+if TYPE_CHECKING:
+    from recollect.client.breaker import CircuitGuard
+
+UNREACHABLE_ATTEMPTS_MAX = 2
+
+
+class Attempt(NamedTuple):
+    """Send this frame and wait for the reply with this id, no longer than the time left."""
+
+    frame: bytes
+    request_id: int
+    timeout_s: float
+
+
+class Pause(NamedTuple):
+    """Wait before the next attempt."""
+
+    seconds: float
+
+
+Step: TypeAlias = Attempt | Pause
+Outcome: TypeAlias = Reply | RecollectError | None
+Plan: TypeAlias = Generator[Step, Outcome, dict[str, Any]]
+Notice: TypeAlias = Callable[[str, RecollectError], None]
+
+
+class Planner:
+    """Makes the plans of one client. Any thread may use it: calls share only the server's clock."""
+
+    def __init__(
+        self,
+        *,
+        guard: CircuitGuard,
+        retry: Retry,
+        timeout_s: float,
+        server_clock: ServerClock,
+        clock: Callable[[], float],
+        randomness: random.Random,
+        notice: Notice,
+    ) -> None:
+        self._guard = guard
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._server_clock = server_clock
+        self._clock = clock
+        self._randomness = randomness
+        self._notice = notice
+        self._ids = itertools.count(1)
+
+    def plan(self, call: Call, agent: str | None = None, session: str | None = None) -> Plan:
+        """Carry out one call, with retries where they are safe, before its deadline."""
+        clock = self._clock
+        deadline_s = clock() + (call.timeout_s or self._timeout_s)
+        permit = self._guard.admit()
+        attempt = 1
+        clock_corrected = False
+        try:
+            while True:
+                left_s = deadline_s - clock()
+                if left_s <= 0:
+                    raise timed_out(call.spec.name)
+                request_id = next(self._ids)
+                deadline_ms = self._server_clock.deadline_ms(deadline_s)
+                outcome = yield Attempt(
+                    frame_of(call, request_id, deadline_ms, agent, session), request_id, left_s
+                )
+                error: RecollectError
+                if isinstance(outcome, Reply):
+                    self._server_clock.learn(outcome.now_ms, clock())
+                    answer = read_answer(outcome)
+                    if not isinstance(answer, RecollectError):
+                        permit.succeeded()
+                        return answer
+                    error = answer
+                else:
+                    assert outcome is not None, "an attempt comes to a reply or an error"
+                    error = outcome
+                if isinstance(error, TransportError):
+                    self._notice(call.spec.name, error)
+                if isinstance(error, DeadlineExceeded) and not clock_corrected:
+                    # It expired by a clock other than we thought, and now we know that clock.
+                    clock_corrected = True
+                    if clock() < deadline_s:
+                        continue
+                pause_s = self._pause_s(call, error, attempt)
+                if pause_s is None or clock() + pause_s >= deadline_s:
+                    raise error
+                interruption = yield Pause(pause_s)
+                if isinstance(interruption, RecollectError):
+                    raise interruption
+                if not permit.live:
+                    raise error
+                attempt += 1
+        except RecollectError as error:
+            permit.failed(error)
+            raise
+        except BaseException:
+            permit.abandoned()
+            raise
+
+    def _pause_s(self, call: Call, error: RecollectError, attempt: int) -> float | None:
+        """How long to wait before the next attempt; None if there is to be none."""
+        if not (call.spec.replay and error.retryable):
+            return None
+        attempts_max = self._retry.attempts_max
+        if isinstance(error, Unreachable):
+            attempts_max = min(attempts_max, UNREACHABLE_ATTEMPTS_MAX)
+        if attempt >= attempts_max:
+            return None
+        pause_s = backoff_s(self._retry, attempt, self._randomness)
+        asked_ms = error.details.get("retry_after_ms")
+        if isinstance(asked_ms, int | float):
+            pause_s = max(pause_s, float(asked_ms) / 1000)
+        return pause_s
+
+
+def backoff_s(retry: Retry, attempt: int, randomness: random.Random) -> float:
+    """The pause after this many attempts: doubled each time, with jitter between half and all."""
+    whole_ms = min(retry.backoff_ms_max, retry.backoff_ms * 2 ** min(attempt - 1, 30))
+    return float(whole_ms * (0.5 + randomness.random() / 2)) / 1000
+
+
+def read_answer(reply: Reply) -> dict[str, Any] | RecollectError:
+    """The answer in a reply, or the error that it reports."""
+    try:
+        answer: dict[str, Any] = decode(reply.body)
+        if answer["status"] != "error":
+            return answer
+        return from_body(answer["error"])
+    except (msgspec.MsgspecError, UnicodeError, TypeError, KeyError) as error:
+        return ConnectionLost(f"The answer is not one of the Recollect protocol: {error!r}.")
+
+
+def timed_out(name: str) -> RequestTimeout:
+    """The error of a call whose time is spent."""
+    return RequestTimeout(f"No answer to {name} in time. Whether it took effect is not known.")

@@ -1,0 +1,136 @@
+"""An operation as the bytes that travel, and what to say about one that cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from recollect.protocol.envelope import IDEMPOTENCY_KEY_CHARS_MAX, PROTOCOL_VERSION, Request
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
+from recollect.protocol.operation import Operation, Spec
+
+PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
+NESTING_MAX = 32
+
+# Operations of this access change something, and so carry an idempotency key.
+WRITING = ("write", "admin")
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder().decode
+
+
+class Call(NamedTuple):
+    """One operation ready to be sent: what stays the same over all its attempts."""
+
+    spec: Spec
+    body: bytes
+    key: str | None
+    timeout_s: float | None
+
+
+def prepare(
+    operation: Operation[Any], *, now_ms: Callable[[], int], randomness: random.Random
+) -> Call:
+    """Encode an operation; its call options move out of the body."""
+    spec = operation.spec
+    timeout_s, key = operation.timeout, operation.idempotency_key
+    if timeout_s is not None or key is not None:
+        _check_options(timeout_s, key)
+        operation = msgspec.structs.replace(operation, timeout=None, idempotency_key=None)
+    try:
+        body = encode(operation)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError) as error:
+        raise _unencodable(operation, error) from error
+    if len(body) > PAYLOAD_BYTES_MAX:
+        raise LimitExceeded(
+            f"The arguments of {spec.name} take {len(body):,} bytes, more than payload_bytes_max "
+            f"({PAYLOAD_BYTES_MAX:,}): send less at once.",
+            limit="payload_bytes_max",
+            maximum=PAYLOAD_BYTES_MAX,
+            actual=len(body),
+        )
+    if spec.access not in WRITING:
+        key = None
+    elif key is None:
+        key = new_key(now_ms(), randomness)
+    return Call(spec, body, key, timeout_s)
+
+
+def frame_of(
+    call: Call, request_id: int, deadline_ms: int, agent: str | None, session: str | None
+) -> bytes:
+    """One attempt of a call as the frame that travels."""
+    return encode(
+        Request(
+            PROTOCOL_VERSION,
+            request_id,
+            call.spec.name,
+            call.body,
+            deadline_ms,
+            call.key,
+            None,
+            agent,
+            session,
+        )
+    )
+
+
+def new_key(now_ms: int, randomness: random.Random) -> str:
+    """An idempotency key: later ones sort behind, and 80 random bits keep any two apart."""
+    return f"{now_ms:012x}{randomness.getrandbits(80):020x}"
+
+
+def _check_options(timeout_s: object, key: object) -> None:
+    if timeout_s is not None:
+        check_seconds("timeout", timeout_s)
+    if key is not None and not (
+        isinstance(key, str) and 1 <= len(key) <= IDEMPOTENCY_KEY_CHARS_MAX
+    ):
+        raise InvalidArgument(
+            f"idempotency_key must be a text of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters.",
+            field="idempotency_key",
+        )
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse what is not a positive, finite number of seconds."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):  # type: ignore[operator]
+        raise InvalidArgument(
+            f"{name} must be a positive number of seconds, not {value!r}.", field=name
+        )
+
+
+def _unencodable(operation: Operation[Any], error: Exception) -> InvalidArgument:
+    for name in operation.__struct_fields__:
+        path = _culprit(getattr(operation, name), name, 0)
+        if path is not None:
+            return InvalidArgument(f"{path[0]} cannot be sent: {path[1]}.", field=path[0])
+    return InvalidArgument(f"{operation.spec.name} cannot be sent: {error}.")
+
+
+def _culprit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
+    """The innermost part of a value that cannot be encoded, with the reason; None if all can."""
+    try:
+        encode(value)
+        return None
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError) as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+    if depth < NESTING_MAX:
+        parts: list[tuple[Any, str]] = []
+        if isinstance(value, dict):
+            parts = [(part, f"{path}.{name}") for name, part in value.items()]
+        elif isinstance(value, list | tuple):
+            parts = [(part, f"{path}[{place}]") for place, part in enumerate(value)]
+        for part, part_path in parts:
+            found = _culprit(part, part_path, depth + 1)
+            if found is not None:
+                return found
+    if isinstance(value, str):
+        reason = "it is not valid Unicode"
+    elif depth >= NESTING_MAX:
+        reason = "it is nested too deeply, or contains itself"
+    return path, reason

@@ -1,0 +1,88 @@
+"""One connection of a blocking client, used by one thread at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import zmq
+
+from recollect.client import sockets
+from recollect.protocol.envelope import Reply
+
+# A reply wakes its waiter at once. Between replies the waiter looks this often whether the
+# connection broke or the client was closed: polling a second socket on every call costs more.
+SLICE_MS = 20
+# A line that rested so long may have been disconnected and connected again meanwhile.
+RESTED_S = 0.005
+
+
+class Line:
+    """A DEALER socket with its monitor. Whoever gets an error from it closes it and drops it."""
+
+    def __init__(self, endpoint: str, clock: Callable[[], float]) -> None:
+        self._endpoint = endpoint
+        self._clock = clock
+        self._dealer, self._monitor = sockets.open_dealer(endpoint)
+        self._dealer.rcvtimeo = SLICE_MS
+        self._used_at_s = clock()
+
+    def exchange(
+        self,
+        frame: bytes,
+        request_id: int,
+        *,
+        deadline_s: float,
+        connect_s: float,
+        is_closed: Callable[[], bool],
+    ) -> Reply:
+        """Send a request and wait for its reply."""
+        now_s = self._clock()
+        if now_s - self._used_at_s > RESTED_S:
+            sockets.was_disconnected(self._monitor)
+        try:
+            self._dealer.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
+            sockets.was_disconnected(self._monitor)
+            self._dealer.send(frame, zmq.NOBLOCK)
+        reply = self._await_reply(request_id, deadline_s, is_closed)
+        self._used_at_s = self._clock()
+        return reply
+
+    def _await_connection(self, until_s: float, is_closed: Callable[[], bool]) -> None:
+        while not self._dealer.poll(SLICE_MS, zmq.POLLOUT):
+            if is_closed():
+                raise sockets.closed()
+            if self._clock() >= until_s:
+                raise sockets.unreachable(self._endpoint)
+
+    def _await_reply(
+        self, request_id: int, deadline_s: float, is_closed: Callable[[], bool]
+    ) -> Reply:
+        lost = shortened = False
+        while True:
+            left_ms = int((deadline_s - self._clock()) * 1000)
+            if left_ms < SLICE_MS:
+                if left_ms <= 0:
+                    raise sockets.no_answer(self._endpoint)
+                self._dealer.rcvtimeo = left_ms
+                shortened = True
+            try:
+                frame = self._dealer.recv(zmq.NOBLOCK if lost else 0)
+            except zmq.Again:
+                if is_closed():
+                    raise sockets.closed() from None
+                if lost:
+                    raise sockets.connection_lost(self._endpoint) from None
+                # The reply may have come just before the connection broke: look once more.
+                lost = sockets.was_disconnected(self._monitor)
+                continue
+            reply = sockets.read_reply(frame, self._endpoint)
+            # A reply without an id answers a request too broken to have one: the only one here.
+            if reply.id == request_id or reply.id is None:
+                if shortened:
+                    self._dealer.rcvtimeo = SLICE_MS
+                return reply
+
+    def close(self) -> None:
+        sockets.close_dealer(self._dealer)

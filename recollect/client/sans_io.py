@@ -1,0 +1,178 @@
+"""The half of a client that does no I/O: its settings, who it speaks for, breaker and plans."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from recollect.client import sockets
+from recollect.client.calling import Plan, Planner
+from recollect.client.encoding import Call, check_seconds, prepare
+from recollect.client.methods import Operations
+from recollect.client.reporting import ErrorBuffer
+from recollect.client.server_clock import ServerClock
+from recollect.client.settings import Breaker, Pool, Retry, Timeouts, endpoint_or_default
+from recollect.protocol.envelope import NAME_CHARS_MAX
+from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
+from recollect.protocol.operation import Operation
+
+if TYPE_CHECKING:
+    import os
+
+    import pybreaker
+
+    from recollect.client.breaker import BreakerStatus
+    from recollect.client.delivery import Outbox
+
+
+class AgentSet(TypedDict):
+    status: str
+    agent_id: str | None
+
+
+class SessionSet(TypedDict):
+    status: str
+    session_id: str | None
+
+
+class SansIoClient(Operations):
+    """What both clients share. Use `MemoryClient` or `AsyncMemoryClient`."""
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        timeout: float | None = None,
+        raise_errors: bool = True,
+        timeouts: Timeouts | None = None,
+        retry: Retry | None = None,
+        breaker: Breaker | None = None,
+        pool: Pool | None = None,
+        outbox: str | os.PathLike[str] | None = None,
+        listeners: Sequence[pybreaker.CircuitBreakerListener] = (),
+    ) -> None:
+        """Make a client; it connects when it is first used.
+
+        endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else tcp://127.0.0.1:7331.
+        agent_id, session_id: who writes, and the session that new memories belong to.
+        timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
+        raise_errors: raise a RecollectError on failure, or return its dict.
+        outbox: path of a file that keeps writes while the orchestrator is away.
+        listeners: told of the circuit breaker's changes; they must be quick.
+        """
+        # pybreaker imports redis wherever that is installed, which takes long: not before needed.
+        from recollect.client.breaker import CircuitGuard
+
+        self.endpoint = endpoint_or_default(endpoint)
+        sockets.check_endpoint(self.endpoint)
+        self.raise_errors = raise_errors
+        self._timeouts = timeouts or Timeouts()
+        self._pool = pool or Pool()
+        self._retry = retry or Retry()
+        timeout_s = self._timeouts.call_s if timeout is None else timeout
+        check_seconds("timeout", timeout_s)
+        self._agent_id = _checked_name("agent_id", agent_id)
+        self._session_id = _checked_name("session_id", session_id)
+        self._clock = time.monotonic
+        self._randomness = random.SystemRandom()
+        self._server_clock = ServerClock(self._clock, time.time)
+        self._errors = ErrorBuffer(self.endpoint, self._clock)
+        self._guard = CircuitGuard(
+            breaker or Breaker(), clock=self._clock, listeners=tuple(listeners)
+        )
+        self._planner = Planner(
+            guard=self._guard,
+            retry=self._retry,
+            timeout_s=timeout_s,
+            server_clock=self._server_clock,
+            clock=self._clock,
+            randomness=self._randomness,
+            notice=self._errors.add,
+        )
+        self._outbox = self._make_outbox(outbox) if outbox is not None else None
+        self._open()
+
+    def _open(self) -> None:
+        """Make what does the I/O; overridden by each client."""
+        raise NotImplementedError
+
+    def _make_outbox(self, path: str | os.PathLike[str]) -> Outbox:
+        from recollect.client.delivery import Outbox
+        from recollect.client.outbox import OutboxFile
+        from recollect.client.transport import Transport
+
+        outbox = Outbox(
+            OutboxFile(path, wall=time.time),
+            make_transport=lambda: Transport(
+                self.endpoint, connect_s=self._timeouts.connect_s, connections_max=1
+            ),
+            retry=self._retry,
+            server_clock=self._server_clock,
+            clock=self._clock,
+            randomness=self._randomness,
+            notice=self._errors.add,
+        )
+        # A process before this one may have left something behind.
+        outbox.wake()
+        return outbox
+
+    @property
+    def agent_id(self) -> str | None:
+        """Who writes, as the client names itself."""
+        return self._agent_id
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that new memories belong to."""
+        return self._session_id
+
+    def set_agent_id(self, agent_id: str | None) -> AgentSet:
+        """Name who writes from now on; None for nobody."""
+        self._agent_id = _checked_name("agent_id", agent_id)
+        return {"status": "success", "agent_id": agent_id}
+
+    def set_session_id(self, session_id: str | None) -> SessionSet:
+        """Name the session that new memories belong to from now on; None for no session."""
+        self._session_id = _checked_name("session_id", session_id)
+        return {"status": "success", "session_id": session_id}
+
+    def get_circuit_breaker_status(self) -> BreakerStatus:
+        """The state of the circuit breaker and its numbers."""
+        return self._guard.status()
+
+    def reset_circuit_breaker(self) -> BreakerStatus:
+        """Close the circuit, so that the next call is tried whatever happened before."""
+        self._guard.reset()
+        return self._guard.status()
+
+    def _prepare(self, operation: Operation[Any]) -> Call:
+        return prepare(operation, now_ms=self._server_clock.now_ms, randomness=self._randomness)
+
+    def _plan(self, call: Call) -> Plan:
+        return self._planner.plan(call, self._agent_id, self._session_id)
+
+
+def may_wait(call: Call) -> bool:
+    """Whether an operation can go through the outbox: a write that is safe to send again."""
+    return call.spec.access == "write" and call.spec.replay
+
+
+def must_wait(error: RecollectError) -> bool:
+    """Whether a write that failed so goes to the outbox: its key makes a second delivery safe."""
+    return isinstance(error, TransportError) and error.retryable
+
+
+def no_outbox() -> Unsupported:
+    return Unsupported("This client has no outbox: give it one with outbox=<path of a file>.")
+
+
+def _checked_name(field: str, name: str | None) -> str | None:
+    if name is None or (isinstance(name, str) and 1 <= len(name) <= NAME_CHARS_MAX):
+        return name
+    raise InvalidArgument(
+        f"{field} must be a text of 1 to {NAME_CHARS_MAX} characters, or None.", field=field
+    )

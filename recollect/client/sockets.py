@@ -1,0 +1,158 @@
+"""ZeroMQ sockets as both transports use them: how they are opened, watched and closed.
+
+ZeroMQ's own errors are translated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TypeAlias, cast
+
+import msgspec
+import zmq
+
+from recollect.client import forking
+from recollect.protocol.envelope import Reply, decode_reply
+from recollect.protocol.errors import (
+    ClientClosed,
+    ConnectionLost,
+    InvalidArgument,
+    RecollectError,
+    RequestTimeout,
+    Unreachable,
+)
+
+REPLY_BYTES_MAX = 256 * 1024 * 1024
+SOCKETS_MAX = 16_384
+QUEUE_LENGTH_MAX = 1_024
+HEARTBEAT_IVL_MS = 2_000
+HEARTBEAT_TIMEOUT_MS = 3_000
+RECONNECT_IVL_MS = 50
+RECONNECT_IVL_MS_MAX = 400
+
+ZmqSocket: TypeAlias = "zmq.Socket[bytes]"
+
+# One context, with one I/O thread of ZeroMQ's, serves all clients of a process.
+_context: zmq.Context[ZmqSocket] | None = None
+_context_pid = 0
+
+
+def context() -> zmq.Context[ZmqSocket]:
+    """The context of this process; a forked child gets one of its own."""
+    global _context, _context_pid
+    if _context is None or _context_pid != os.getpid():
+        forking.keep_unclosed(_context)
+        _context, _context_pid = zmq.Context(), os.getpid()
+        _context.set(zmq.MAX_SOCKETS, SOCKETS_MAX)
+    return _context
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Refuse what is not the address of an orchestrator."""
+    if not isinstance(endpoint, str) or not endpoint.startswith(("tcp://", "ipc://")):
+        raise InvalidArgument(
+            f"endpoint must look like tcp://host:port or ipc://path, not {endpoint!r}.",
+            field="endpoint",
+        )
+
+
+def open_dealer(endpoint: str) -> tuple[ZmqSocket, ZmqSocket]:
+    """A connecting DEALER socket, and its monitor, which reports only lost connections."""
+    dealer: ZmqSocket = context().socket(zmq.DEALER)
+    try:
+        dealer.linger = 0
+        # Queue nothing for a peer that is not there: such a socket is simply not writable.
+        dealer.set(zmq.IMMEDIATE, 1)
+        dealer.set(zmq.SNDHWM, QUEUE_LENGTH_MAX)
+        dealer.set(zmq.RCVHWM, QUEUE_LENGTH_MAX)
+        dealer.set(zmq.MAXMSGSIZE, REPLY_BYTES_MAX)
+        dealer.set(zmq.HEARTBEAT_IVL, HEARTBEAT_IVL_MS)
+        dealer.set(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+        dealer.set(zmq.RECONNECT_IVL, RECONNECT_IVL_MS)
+        dealer.set(zmq.RECONNECT_IVL_MAX, RECONNECT_IVL_MS_MAX)
+        # With this option ZeroMQ takes localhost for ::1 alone, where few servers listen.
+        dealer.set(zmq.IPV6, 0 if endpoint.startswith("tcp://localhost:") else 1)
+        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        dealer.connect(endpoint)
+    except zmq.ZMQError as error:
+        dealer.close(0)
+        if error.errno in (zmq.EINVAL, zmq.EPROTONOSUPPORT, errno.ENODEV):
+            raise InvalidArgument(
+                f"endpoint {endpoint!r} cannot be connected to: {error}.", field="endpoint"
+            ) from error
+        raise translated(error, endpoint) from error
+    return dealer, monitor
+
+
+def close_dealer(dealer: ZmqSocket) -> None:
+    """Close a socket with its monitor, and drop what it has not sent."""
+    if not dealer.closed:
+        monitor: ZmqSocket = dealer.get_monitor_socket()
+        dealer.disable_monitor()
+        monitor.close(0)
+        dealer.close(0)
+
+
+def events_of(socket: ZmqSocket) -> int:
+    """What can be done with a socket: zmq.POLLIN, zmq.POLLOUT. Asking re-arms its descriptor."""
+    return cast(int, socket.get(zmq.EVENTS))
+
+
+def descriptor_of(socket: ZmqSocket) -> int:
+    """The descriptor that becomes readable whenever the events of a socket may have changed."""
+    return cast(int, socket.get(zmq.FD))
+
+
+def was_disconnected(monitor: ZmqSocket) -> bool:
+    """Whether the connection was lost since this was last asked."""
+    lost = False
+    try:
+        while True:
+            event, _address = monitor.recv_multipart(zmq.NOBLOCK)
+            lost |= int.from_bytes(event[:2], sys.byteorder) == zmq.EVENT_DISCONNECTED
+    except zmq.Again:
+        return lost
+
+
+def read_reply(frame: bytes, endpoint: str) -> Reply:
+    """The reply in a frame; whoever sends anything else is not an orchestrator."""
+    try:
+        return decode_reply(frame)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise ConnectionLost(
+            f"What answers at {endpoint} does not speak the Recollect protocol: {error}."
+        ) from error
+
+
+def translated(error: zmq.ZMQError, endpoint: str) -> RecollectError:
+    """Our error for one of ZeroMQ's."""
+    if error.errno in (zmq.ETERM, zmq.ENOTSOCK):
+        return closed()
+    return Unreachable(f"No connection to {endpoint} could be made: {error}.", endpoint=endpoint)
+
+
+def unreachable(endpoint: str) -> Unreachable:
+    return Unreachable(
+        f"No orchestrator answers at {endpoint}: start one with `recollect up`, "
+        "or set RECOLLECT_ENDPOINT.",
+        endpoint=endpoint,
+    )
+
+
+def connection_lost(endpoint: str) -> ConnectionLost:
+    return ConnectionLost(
+        f"The connection to {endpoint} broke before the answer came.", endpoint=endpoint
+    )
+
+
+def no_answer(endpoint: str) -> RequestTimeout:
+    return RequestTimeout(
+        f"No answer from {endpoint} in time. Whether the request took effect is not known.",
+        endpoint=endpoint,
+    )
+
+
+def closed() -> ClientClosed:
+    return ClientClosed("The client was closed.")

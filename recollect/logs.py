@@ -1,0 +1,40 @@
+"""Logging for every process: a sentence with structured fields, as JSON or for people."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import structlog
+
+from recollect.config.settings import LoggingSettings
+
+
+def configure_logging(settings: LoggingSettings, process: str) -> None:
+    """Send logs to stderr or a file, in the configured form."""
+    stream: IO[str] = sys.stderr
+    if settings.file is not None:
+        path = Path(settings.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a", buffering=1)
+    people = settings.format == "console" or (settings.format == "auto" and stream.isatty())
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[settings.level.upper()]
+        ),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(process=process)

@@ -1,0 +1,1 @@
+"""What is kept near at hand: bounded, and never the only copy."""

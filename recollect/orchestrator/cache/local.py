@@ -1,0 +1,53 @@
+"""A bounded cache in the process, safe against a slow reader that brings back old news.
+
+A reader asks for a ticket before it reads; if anything was dropped since, its find may be stale and
+is not kept.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class LocalCache(Generic[V]):
+    """Least recently used goes first. Touched by the event loop's thread alone."""
+
+    def __init__(self, entries_max: int) -> None:
+        self._entries: OrderedDict[str, V] = OrderedDict()
+        self._entries_max = entries_max
+        self._drops = 0
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: str) -> V | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            self.misses += 1
+            return None
+        self._entries.move_to_end(key)
+        self.hits += 1
+        return entry
+
+    def ticket(self) -> int:
+        """Take this before reading what is to be kept."""
+        return self._drops
+
+    def keep(self, key: str, value: V, ticket: int) -> None:
+        """Keep a value that was read after the ticket was taken, unless something changed since."""
+        if ticket != self._drops:
+            return
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._entries_max:
+            self._entries.popitem(last=False)
+
+    def drop(self, key: str) -> None:
+        """Forget a value because it changed."""
+        self._drops += 1
+        self._entries.pop(key, None)
+
+    def __len__(self) -> int:
+        return len(self._entries)

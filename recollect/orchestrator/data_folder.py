@@ -1,0 +1,50 @@
+"""The data folder: made on demand, and held by one orchestrator at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+LOCK_NAME = "orchestrator.lock"
+ANNOUNCEMENT_NAME = "orchestrator.json"
+
+
+class FolderInUse(Exception):
+    """Another process works on the folder."""
+
+
+class DataFolder:
+    """A folder that is locked while this object lives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._file = (path / LOCK_NAME).open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise FolderInUse(
+                f"{path} is in use by another orchestrator (process {holder}). Stop that one, or "
+                "give this one a folder of its own with --data."
+            ) from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def announce(self, facts: dict[str, Any]) -> None:
+        """Leave word of who serves this folder and where."""
+        partial = self.path / f"{ANNOUNCEMENT_NAME}.partial"
+        partial.write_bytes(msgspec.json.encode(facts))
+        partial.rename(self.path / ANNOUNCEMENT_NAME)
+
+    def release(self) -> None:
+        """Let the next one in."""
+        (self.path / ANNOUNCEMENT_NAME).unlink(missing_ok=True)
+        self._file.close()

@@ -1,0 +1,342 @@
+"""From a frame to an answer: decode, check, hand to the service, encode.
+
+Every frame gets exactly one answer, whatever it holds. Cheap reads are answered on the spot; the
+rest are counted while in flight, and beyond the bound a request is refused at once rather than
+queued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import structlog
+
+from recollect.config.settings import Settings
+from recollect.orchestrator.calls import Call, Kind
+from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.error_bus import ErrorBus
+from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.idempotency import once
+from recollect.orchestrator.storage.interface import Storage, WriteFunction, WriteTransaction
+from recollect.protocol.envelope import (
+    IDEMPOTENCY_KEY_CHARS_MAX,
+    NAME_CHARS_MAX,
+    PROTOCOL_VERSION,
+    Reply,
+    Request,
+    decode_request,
+    decode_salvage,
+)
+from recollect.protocol.errors import (
+    DeadlineExceeded,
+    InternalError,
+    InvalidArgument,
+    LimitExceeded,
+    MalformedRequest,
+    NotYetVisible,
+    Overloaded,
+    RecollectError,
+    ShuttingDown,
+    UnknownOperation,
+    UnsupportedVersion,
+)
+from recollect.protocol.operation import Operation
+from recollect.protocol.operations import REGISTRY
+
+log = structlog.get_logger()
+
+LOCAL_IDENTITY = "local"
+SEQ_POLL_S = 0.002
+
+Answer = Callable[[bytes], None]
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Route(msgspec.Struct, frozen=True):
+    """What is known of an operation before any request comes."""
+
+    kind: Kind
+    decode: Callable[[bytes], Operation[Any]]
+    handler: Callable[..., Any]
+    has_min_seq: bool
+
+
+class Dispatcher:
+    """Takes frames, gives answers. Lives on the event loop."""
+
+    def __init__(
+        self,
+        handlers: dict[str, tuple[Kind, Callable[..., Any]]],
+        storage: Storage,
+        clock: Clock,
+        errors: ErrorBus,
+        settings: Settings,
+    ) -> None:
+        missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
+        if missing or foreign:
+            raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
+        self._routes = {
+            name: Route(
+                kind=kind,
+                decode=msgspec.msgpack.Decoder(REGISTRY[name]).decode,
+                handler=handler,
+                has_min_seq="min_seq" in REGISTRY[name].__struct_fields__,
+            )
+            for name, (kind, handler) in handlers.items()
+        }
+        self._storage = storage
+        self._clock = clock
+        self._errors = errors
+        self._network = settings.network
+        self._payload_bytes_max = settings.limits.payload_bytes_max
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self.in_flight = 0
+        self.draining = False
+        self.served: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+
+    def dispatch(self, frame: bytes, answer: Answer) -> None:
+        """Answer one frame, now or later."""
+        now_us = self._clock.now_us()
+        try:
+            request = self._decode(frame)
+        except RecollectError as error:
+            self._answer_error(_salvaged_id(frame), "unreadable", error, answer)
+            return
+        try:
+            call, route = self._admit(request, now_us)
+            operation = _decode_body(route, request)
+            if route.has_min_seq and (operation.min_seq or 0) > self._storage.committed_seq:  # type: ignore[attr-defined]
+                self._later(request, self._when_visible(call, route, operation), answer)
+            else:
+                self._run(request, call, route, operation, answer)
+        except RecollectError as error:
+            self._answer_error(request.id, request.op, error, answer)
+        except Exception as error:
+            self._answer_error(request.id, request.op, _defect(request.op, error), answer)
+
+    def describe(self) -> dict[str, Any]:
+        """Counts for `stats`."""
+        return {
+            "in_flight": self.in_flight,
+            "in_flight_max": self._network.in_flight_max,
+            "served": dict(self.served),
+            "failed": dict(self.failed),
+        }
+
+    async def drained(self) -> None:
+        """Refuse what comes from now on and wait until everything accepted is answered."""
+        self.draining = True
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _decode(self, frame: bytes) -> Request:
+        if len(frame) > self._payload_bytes_max:
+            raise LimitExceeded(
+                f"The request has {len(frame):,} bytes; the limit limits.payload_bytes_max is "
+                f"{self._payload_bytes_max:,}.",
+                limit="limits.payload_bytes_max",
+                maximum=self._payload_bytes_max,
+                actual=len(frame),
+            )
+        try:
+            request = decode_request(frame)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            version = _salvaged_version(frame)
+            if version not in (None, PROTOCOL_VERSION):
+                raise _other_version(version) from None
+            raise MalformedRequest(
+                f"The frame is not a request of this protocol: {error}. See docs/protocol.md."
+            ) from None
+        if request.v != PROTOCOL_VERSION:
+            raise _other_version(request.v)
+        return request
+
+    def _admit(self, request: Request, now_us: int) -> tuple[Call, Route]:
+        route = self._routes.get(request.op)
+        if route is None:
+            raise UnknownOperation(
+                f"There is no operation {request.op[:64]!r}.", known=sorted(self._routes)
+            )
+        if self.draining:
+            raise ShuttingDown("The orchestrator is shutting down; try again shortly.")
+        deadline_us = now_us + self._network.deadline_ms_default * 1000
+        if request.deadline_ms is not None:
+            deadline_us = request.deadline_ms * 1000
+            if deadline_us <= now_us:
+                raise _expired()
+        if self.in_flight >= self._network.in_flight_max:
+            raise Overloaded(
+                f"{self.in_flight} requests are in flight already; try again shortly.",
+                limit="network.in_flight_max",
+                retry_after_ms=self._network.retry_after_ms,
+            )
+        if request.key is not None and len(request.key) > IDEMPOTENCY_KEY_CHARS_MAX:
+            raise LimitExceeded(
+                f"The idempotency key has more than {IDEMPOTENCY_KEY_CHARS_MAX} characters.",
+                field="key",
+                limit="idempotency_key",
+                maximum=IDEMPOTENCY_KEY_CHARS_MAX,
+            )
+        for name in ("key", "agent", "session", "trace"):
+            text = getattr(request, name)
+            if text is not None and (len(text) > NAME_CHARS_MAX or "\x00" in text):
+                raise LimitExceeded(
+                    f"{name} has more than {NAME_CHARS_MAX} characters, or a NUL among them.",
+                    field=name,
+                    limit=name,
+                    maximum=NAME_CHARS_MAX,
+                )
+        return Call(
+            operation=request.op,
+            now_us=now_us,
+            deadline_us=deadline_us,
+            identity=LOCAL_IDENTITY,
+            agent=request.agent,
+            session=request.session,
+            trace=request.trace,
+            key=request.key,
+        ), route
+
+    def _run(
+        self,
+        request: Request,
+        call: Call,
+        route: Route,
+        operation: Operation[Any],
+        answer: Answer,
+    ) -> None:
+        result = route.handler(call, operation)
+        if route.kind == "read":
+            if isinstance(result, dict):
+                self._answer(request, _encode(result), answer)
+            else:
+                self._later(request, result, answer)
+        elif callable(result):
+            self._later(request, self._write(call, operation, result), answer)
+        else:
+            self._later(request, self._write_prepared(call, operation, result), answer)
+
+    def _write(
+        self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
+    ) -> asyncio.Future[bytes]:
+        write = once(call, operation, function)
+
+        def in_time(transaction: WriteTransaction) -> bytes:
+            if self._clock.now_us() >= call.deadline_us:
+                raise _expired()
+            return write(transaction)
+
+        return self._storage.write(in_time)
+
+    async def _write_prepared(
+        self, call: Call, operation: Operation[Any], preparing: Coroutine[Any, Any, Any]
+    ) -> bytes:
+        return await self._write(call, operation, await preparing)
+
+    async def _when_visible(self, call: Call, route: Route, operation: Operation[Any]) -> Any:
+        min_seq: int = operation.min_seq  # type: ignore[attr-defined]
+        while self._storage.committed_seq < min_seq:
+            if self._clock.now_us() >= call.deadline_us or self.draining:
+                raise NotYetVisible(
+                    f"Change {min_seq} is not visible here; the last one is "
+                    f"{self._storage.committed_seq}. Is min_seq from this store?",
+                    min_seq=min_seq,
+                    seq=self._storage.committed_seq,
+                )
+            await asyncio.sleep(SEQ_POLL_S)
+        result = route.handler(call, operation)
+        return result if isinstance(result, dict) else await result
+
+    def _later(self, request: Request, work: Any, answer: Answer) -> None:
+        """Answer when the work is done; it counts as in flight until then."""
+        future = work if isinstance(work, asyncio.Future) else asyncio.ensure_future(work)
+        self.in_flight += 1
+        self._tasks.add(future)
+
+        def done(finished: asyncio.Future[Any]) -> None:
+            self.in_flight -= 1
+            self._tasks.discard(finished)
+            if finished.cancelled():
+                error: BaseException | None = ShuttingDown("The orchestrator was stopped.")
+            else:
+                error = finished.exception()
+            if error is None:
+                result = finished.result()
+                body = result if isinstance(result, bytes) else _encode(result)
+                self._answer(request, body, answer)
+            elif isinstance(error, RecollectError):
+                self._answer_error(request.id, request.op, error, answer)
+            else:
+                self._answer_error(request.id, request.op, _defect(request.op, error), answer)
+
+        future.add_done_callback(done)
+
+    def _answer(self, request: Request, body: bytes, answer: Answer) -> None:
+        self.served[request.op] += 1
+        failpoint("before_reply")
+        answer(_encode(Reply(PROTOCOL_VERSION, request.id, self._clock.now_us() // 1000, body)))
+
+    def _answer_error(
+        self, request_id: int | str | None, name: str, error: RecollectError, answer: Answer
+    ) -> None:
+        self.failed[error.code] += 1
+        now_us = self._clock.now_us()
+        if isinstance(error, InternalError) or error.code.startswith("storage"):
+            self._errors.report(
+                "orchestrator", error.code, error.message, now_us, context={"operation": name}
+            )
+        body = _encode(error.reply())
+        answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
+
+
+def _decode_body(route: Route, request: Request) -> Operation[Any]:
+    try:
+        operation = route.decode(request.body)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{request.op}: {error}.", operation=request.op) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise MalformedRequest(
+            f"The body of {request.op} is not a MessagePack map of its fields: {error}."
+        ) from None
+    if operation.timeout is not None or operation.idempotency_key is not None:
+        raise InvalidArgument(
+            "timeout and idempotency_key travel in the envelope, as deadline_ms and key."
+        )
+    return operation
+
+
+def _salvaged_id(frame: bytes) -> int | str | None:
+    try:
+        return decode_salvage(frame).id
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+
+
+def _salvaged_version(frame: bytes) -> int | None:
+    try:
+        return decode_salvage(frame).v
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+
+
+def _other_version(version: int | None) -> UnsupportedVersion:
+    return UnsupportedVersion(
+        f"This orchestrator speaks version {PROTOCOL_VERSION} of the protocol, not {version}.",
+        supported=[PROTOCOL_VERSION],
+    )
+
+
+def _expired() -> DeadlineExceeded:
+    return DeadlineExceeded("The deadline had passed before the request was begun; it was not done.")
+
+
+def _defect(name: str, error: BaseException) -> InternalError:
+    log.error("An operation failed by a defect.", action="dispatch", operation=name, exc_info=error)
+    return InternalError(
+        f"{name} failed by a defect of the orchestrator ({type(error).__name__}); the log has more."
+    )

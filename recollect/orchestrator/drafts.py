@@ -1,0 +1,184 @@
+"""From what a caller sent to what will be written: checked, encoded, not yet stored."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from recollect.orchestrator.clock import parse_moment
+from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.validation import Validator
+from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.operations import AddMemory, fields
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+DEFAULT_COLLECTION = "memories"
+
+
+class MemoryPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `update_payload` may hold."""
+
+    content: fields.Content | UnsetType = UNSET
+    memory_type: fields.MemoryType | UnsetType = UNSET
+    memory_tier: fields.MemoryTier | UnsetType = UNSET
+    importance: fields.Importance | UnsetType = UNSET
+    metadata: dict[str, Any] | None | UnsetType = UNSET
+    metadata_patch: dict[str, Any] | UnsetType = UNSET
+    tags: list[str] | None | UnsetType = UNSET
+    value: Annotated[Any, msgspec.Meta(description="Any JSON value.")] = UNSET
+    parent_id: str | None | UnsetType = UNSET
+    source: str | None | UnsetType = UNSET
+    trust: fields.Trust | UnsetType = UNSET
+    expires_at: str | float | None | UnsetType = UNSET
+    valid_from: str | float | None | UnsetType = UNSET
+    valid_to: str | float | None | UnsetType = UNSET
+
+
+class Drafting:
+    """Checks new memories and changes against types and limits."""
+
+    def __init__(self, validator: Validator, fading: Fading) -> None:
+        self._validator = validator
+        self._fading = fading
+
+    def memory(self, operation: AddMemory, now_us: int, author: str, session: str | None) -> MemoryRow:
+        """A row for a new memory; its number, id and sequence number come with the write."""
+        check = self._validator
+        if operation.key is not None:
+            check.text("key", operation.key, "key_chars_max")
+        stability_s = self._fading.initial_stability_s(operation.memory_tier, operation.importance)
+        valid_from_us = parse_moment("valid_from", operation.valid_from)
+        valid_to_us = parse_moment("valid_to", operation.valid_to)
+        _check_validity(valid_from_us, valid_to_us)
+        return MemoryRow(
+            num=0,
+            id="",
+            seq=0,
+            namespace=check.namespace(operation.namespace),
+            key=operation.key,
+            version=1,
+            collection=DEFAULT_COLLECTION,
+            memory_type=operation.memory_type,
+            tier=operation.memory_tier,
+            content=check.content(operation.content),
+            value=self._value(operation.value),
+            metadata=check.metadata(operation.metadata),
+            tags=check.tags(operation.tags),
+            importance=operation.importance,
+            stability_s=stability_s,
+            access_count=0,
+            last_access_us=now_us,
+            fades_us=self._fading.fades_us(now_us, stability_s),
+            parent_id=operation.parent_id,
+            session_id=session,
+            created_by=author,
+            updated_by=author,
+            source=self._source(operation.source),
+            trust=operation.trust,
+            valid_from_us=valid_from_us,
+            valid_to_us=valid_to_us,
+            created_us=now_us,
+            updated_us=now_us,
+            expires_us=parse_moment("expires_at", operation.expires_at),
+            archived_us=None,
+            deleted_us=None,
+            operation=AddMemory.spec.name,
+        )
+
+    def batch_item(self, item: dict[str, Any], namespace: str | None) -> AddMemory:
+        """One item of a batch as the operation it stands for."""
+        if namespace is not None and "namespace" not in item:
+            item = {**item, "namespace": namespace}
+        if not item.keys().isdisjoint({"timeout", "idempotency_key"}):
+            raise InvalidArgument("timeout and idempotency_key belong to the batch, not to an item.")
+        return _convert(item, AddMemory, "add_memory")
+
+    def patch(self, payload: dict[str, Any]) -> MemoryPatch:
+        """The changes of an update, checked for type and shape."""
+        if not payload:
+            raise InvalidArgument("update_payload is empty; name what to change.", field="payload")
+        patch = _convert(payload, MemoryPatch, "update_payload")
+        if patch.metadata is not UNSET and patch.metadata_patch is not UNSET:
+            raise InvalidArgument(
+                "Give metadata, which replaces, or metadata_patch, which merges; not both.",
+                field="update_payload.metadata",
+            )
+        return patch
+
+    def apply(self, row: MemoryRow, patch: MemoryPatch) -> MemoryRow:
+        """The row with the changes made."""
+        check = self._validator
+        changes: dict[str, Any] = {}
+        if patch.content is not UNSET:
+            changes["content"] = check.content(patch.content)
+        for name, column in (("memory_type", "memory_type"), ("trust", "trust")):
+            if getattr(patch, name) is not UNSET:
+                changes[column] = getattr(patch, name)
+        if patch.metadata is not UNSET:
+            changes["metadata"] = check.metadata(patch.metadata)
+        if patch.metadata_patch is not UNSET:
+            changes["metadata"] = self._merged(row, patch.metadata_patch)
+        if patch.tags is not UNSET:
+            changes["tags"] = check.tags(patch.tags)
+        if patch.value is not UNSET:
+            changes["value"] = self._value(patch.value)
+        if patch.parent_id is not UNSET:
+            changes["parent_id"] = patch.parent_id
+        if patch.source is not UNSET:
+            changes["source"] = self._source(patch.source)
+        for name in ("expires_at", "valid_from", "valid_to"):
+            if getattr(patch, name) is not UNSET:
+                column = name.replace("_at", "") + "_us"
+                changes[column] = parse_moment(name, getattr(patch, name))
+        if patch.memory_tier is not UNSET or patch.importance is not UNSET:
+            changes |= self._refaded(row, patch)
+        changed = msgspec.structs.replace(row, **changes)
+        _check_validity(changed.valid_from_us, changed.valid_to_us)
+        return changed
+
+    def _refaded(self, row: MemoryRow, patch: MemoryPatch) -> dict[str, Any]:
+        """Another tier or importance: what the memory has earned so far is kept in proportion."""
+        tier = row.tier if patch.memory_tier is UNSET else patch.memory_tier
+        importance = row.importance if patch.importance is UNSET else patch.importance
+        earned = row.stability_s / self._fading.initial_stability_s(row.tier, row.importance)
+        stability_s = self._fading.bounded(
+            earned * self._fading.initial_stability_s(tier, importance)
+        )
+        return {
+            "tier": tier,
+            "importance": importance,
+            "stability_s": stability_s,
+            "fades_us": self._fading.fades_us(row.last_access_us, stability_s),
+        }
+
+    def _merged(self, row: MemoryRow, patch: dict[str, Any]) -> str:
+        merged = decode_json(row.metadata) | patch
+        return self._validator.metadata({k: v for k, v in merged.items() if v is not None})
+
+    def _value(self, value: Any) -> str | None:
+        return None if value is None else self._validator.json("value", value, "value_bytes_max")
+
+    def _source(self, source: str | None) -> str | None:
+        return None if source is None else self._validator.text("source", source, "key_chars_max")
+
+
+def _check_validity(valid_from_us: int | None, valid_to_us: int | None) -> None:
+    if valid_from_us is not None and valid_to_us is not None and valid_to_us < valid_from_us:
+        raise InvalidArgument("valid_to is before valid_from.", field="valid_to")
+
+
+def _convert(value: dict[str, Any], shape: type[S], what: str) -> S:
+    unknown = [key for key in value if key not in shape.__struct_fields__]
+    if unknown:
+        near = difflib.get_close_matches(str(unknown[0]), shape.__struct_fields__, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidArgument(f"{what} has no field {unknown[0]!r}.{hint}", field=str(unknown[0]))
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{what}: {error}.") from None

@@ -1,0 +1,1 @@
+"""Meaning as vectors: the interface, and a light embedder that needs no weights."""

@@ -1,0 +1,162 @@
+"""A memory as it lies in the table, and as callers see it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import msgspec
+
+from recollect.orchestrator.clock import to_iso, to_iso_or_none
+from recollect.protocol.records import MemoryRecord
+
+encode_json = msgspec.json.Encoder().encode
+decode_json = msgspec.json.decode
+
+
+class MemoryRow(msgspec.Struct):
+    """One row of `memories`, in the order of its columns."""
+
+    num: int
+    id: str
+    seq: int
+    namespace: str
+    key: str | None
+    version: int
+    collection: str
+    memory_type: str
+    tier: str
+    content: str
+    value: str | None
+    metadata: str
+    tags: str
+    importance: float
+    stability_s: float
+    access_count: int
+    last_access_us: int
+    fades_us: int
+    parent_id: str | None
+    session_id: str | None
+    created_by: str | None
+    updated_by: str | None
+    source: str | None
+    trust: float
+    valid_from_us: int | None
+    valid_to_us: int | None
+    created_us: int
+    updated_us: int
+    expires_us: int | None
+    archived_us: int | None
+    deleted_us: int | None
+    operation: str
+
+    def alive(self, now_us: int) -> bool:
+        """Neither deleted nor expired."""
+        return self.deleted_us is None and (self.expires_us is None or self.expires_us > now_us)
+
+
+COLUMNS = ", ".join(MemoryRow.__struct_fields__)
+MARKS = ", ".join("?" for _ in MemoryRow.__struct_fields__)
+
+# What an update may change, and so what a version must remember. The rest is identity, or belongs
+# to the memory's strength, which is not versioned.
+VERSIONED = (
+    "seq",
+    "version",
+    "memory_type",
+    "tier",
+    "content",
+    "value",
+    "metadata",
+    "tags",
+    "importance",
+    "parent_id",
+    "session_id",
+    "updated_by",
+    "source",
+    "trust",
+    "valid_from_us",
+    "valid_to_us",
+    "updated_us",
+    "expires_us",
+    "archived_us",
+    "deleted_us",
+    "operation",
+)
+
+SELECT_BY_ID = f"SELECT {COLUMNS} FROM memories WHERE id = ?"
+SELECT_BY_NUM = f"SELECT {COLUMNS} FROM memories WHERE num = ?"
+INSERT = f"INSERT INTO memories ({COLUMNS}) VALUES ({MARKS})"
+# A change of tier or importance moves the strength along, so an update writes that as well.
+FADING = ("stability_s", "access_count", "last_access_us", "fades_us")
+_UPDATED = (*VERSIONED, *FADING)
+UPDATE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in _UPDATED)} WHERE num = ?"
+UPDATE_FADING = f"UPDATE memories SET seq = ?, {', '.join(f'{c} = ?' for c in FADING)} WHERE num = ?"
+INSERT_VERSION = (
+    "INSERT INTO versions (num, version, updated_us, superseded_us, snapshot) "
+    "VALUES (?, ?, ?, ?, ?)"
+)
+
+
+def strength_at(row: MemoryRow, now_us: int) -> float:
+    """How present a memory is: 1 when just used, falling with time; never above 1."""
+    elapsed_s = max(0, now_us - row.last_access_us) / 1_000_000
+    return math.exp(-elapsed_s / row.stability_s)
+
+
+def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:
+    """The memory as callers see it."""
+    return {
+        "id": row.id,
+        "seq": row.seq,
+        "namespace": row.namespace,
+        "key": row.key,
+        "version": row.version,
+        "collection": row.collection,
+        "memory_type": row.memory_type,
+        "memory_tier": row.tier,
+        "content": row.content,
+        "value": None if row.value is None else decode_json(row.value),
+        "metadata": decode_json(row.metadata),
+        "tags": decode_json(row.tags),
+        "importance": row.importance,
+        "strength": strength_at(row, now_us),
+        "stability_s": row.stability_s,
+        "access_count": row.access_count,
+        "last_accessed_at": to_iso(row.last_access_us),
+        "fades_at": to_iso(row.fades_us),
+        "parent_id": row.parent_id,
+        "session_id": row.session_id,
+        "created_by": row.created_by,
+        "updated_by": row.updated_by,
+        "source": row.source,
+        "trust": row.trust,
+        "valid_from": to_iso_or_none(row.valid_from_us),
+        "valid_to": to_iso_or_none(row.valid_to_us),
+        "created_at": to_iso(row.created_us),
+        "updated_at": to_iso(row.updated_us),
+        "expires_at": to_iso_or_none(row.expires_us),
+        "archived_at": to_iso_or_none(row.archived_us),
+        "deleted_at": to_iso_or_none(row.deleted_us),
+    }
+
+
+def snapshot_of(row: MemoryRow) -> str:
+    """What a version keeps, as JSON."""
+    return encode_json({name: getattr(row, name) for name in VERSIONED}).decode()
+
+
+def with_snapshot(row: MemoryRow, snapshot: str) -> MemoryRow:
+    """The row as it was in a version."""
+    old = cast("dict[str, Any]", decode_json(snapshot))
+    return msgspec.structs.replace(row, **old)
+
+
+def update_params(row: MemoryRow) -> tuple[Any, ...]:
+    """The parameters of `UPDATE`."""
+    return (*(getattr(row, name) for name in _UPDATED), row.num)
+
+
+def fading_params(row: MemoryRow) -> tuple[Any, ...]:
+    """The parameters of `UPDATE_FADING`."""
+    return (row.seq, *(getattr(row, name) for name in FADING), row.num)

@@ -1,0 +1,246 @@
+"""The filter language, compiled to a condition in SQL.
+
+`{"memory_type": "general"}` is equality; `{"importance": {"gte": 0.5}}` compares with eq, ne, gt,
+gte, lt, lte, in, nin, contains; several keys must all hold; AND, OR and NOT combine. `$gte` and
+`$and` spellings are accepted as well. `metadata.a.b` reaches into the metadata.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from recollect.orchestrator.clock import parse_moment
+from recollect.protocol.errors import InvalidArgument, LimitExceeded, Unsupported
+
+CONDITIONS_MAX = 256
+DEPTH_MAX = 16
+
+Condition = tuple[str, list[Any]]
+
+COLUMNS = {
+    "id": "id",
+    "namespace": "namespace",
+    "key": "key",
+    "version": "version",
+    "seq": "seq",
+    "collection": "collection",
+    "memory_type": "memory_type",
+    "memory_tier": "tier",
+    "content": "content",
+    "importance": "importance",
+    "trust": "trust",
+    "source": "source",
+    "access_count": "access_count",
+    "parent_id": "parent_id",
+    "session_id": "session_id",
+    "created_by": "created_by",
+    "updated_by": "updated_by",
+}
+MOMENTS = {
+    "created_at": "created_us",
+    "updated_at": "updated_us",
+    "last_accessed_at": "last_access_us",
+    "fades_at": "fades_us",
+    "expires_at": "expires_us",
+    "valid_from": "valid_from_us",
+    "valid_to": "valid_to_us",
+    "archived_at": "archived_us",
+}
+COMPARISONS = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+OPERATORS = (*COMPARISONS, "in", "nin", "contains")
+
+
+class JsonPaths(Protocol):
+    """How a storage reaches into JSON text."""
+
+    def extract(self, column: str, path: list[str]) -> Condition:
+        """An expression for the value at a path."""
+        ...
+
+    def contains(self, column: str, path: list[str], item: Any) -> Condition:
+        """A condition: the list at a path has an item, or the text at a path contains a text."""
+        ...
+
+
+class SqliteJsonPaths:
+    """JSON in SQLite."""
+
+    def extract(self, column: str, path: list[str]) -> Condition:
+        return f"json_extract({column}, ?)", [_path_text(path)]
+
+    def contains(self, column: str, path: list[str], item: Any) -> Condition:
+        text = _path_text(path)
+        return (
+            f"(EXISTS (SELECT 1 FROM json_each({column}, ?) WHERE value = ? AND key IS NOT NULL)"
+            f" OR (json_type({column}, ?) = 'text' AND instr(json_extract({column}, ?), ?) > 0))",
+            [text, item, text, text, str(item)],
+        )
+
+
+class NoJsonPaths:
+    """A storage that cannot yet reach into JSON."""
+
+    def extract(self, column: str, path: list[str]) -> Condition:
+        raise Unsupported("This storage cannot filter by metadata or tags yet.")
+
+    def contains(self, column: str, path: list[str], item: Any) -> Condition:
+        raise Unsupported("This storage cannot filter by metadata or tags yet.")
+
+
+def _path_text(path: list[str]) -> str:
+    return "$" + "".join('."' + part.replace('"', '\\"') + '"' for part in path)
+
+
+class FilterCompiler:
+    """Compiles filters for one storage."""
+
+    def __init__(self, paths: JsonPaths) -> None:
+        self._paths = paths
+
+    def compile(self, filters: dict[str, Any]) -> Condition:
+        """A condition over the columns of `memories`, with its parameters."""
+        return self._all(filters, 1)
+
+    def _all(self, filters: Any, depth: int) -> Condition:
+        if not isinstance(filters, dict):
+            raise InvalidArgument(
+                "A filter is an object such as {\"memory_type\": \"general\"}.", field="filters"
+            )
+        if depth > DEPTH_MAX or len(filters) > CONDITIONS_MAX:
+            raise LimitExceeded(
+                f"filters has more than {CONDITIONS_MAX} conditions or {DEPTH_MAX} levels.",
+                field="filters",
+                limit="filters",
+            )
+        parts = [self._entry(str(key), value, depth) for key, value in filters.items()]
+        return _join(parts, "AND")
+
+    def _entry(self, key: str, value: Any, depth: int) -> Condition:
+        match key.removeprefix("$").upper():
+            case "AND" | "OR" as word:
+                if not isinstance(value, list) or not value or len(value) > CONDITIONS_MAX:
+                    raise InvalidArgument(f"{key} takes a list of filters.", field="filters")
+                return _join([self._all(item, depth + 1) for item in value], word)
+            case "NOT":
+                sql, params = self._all(value, depth + 1)
+                return f"NOT coalesce(({sql}), FALSE)", params
+        if not isinstance(value, dict):
+            return self._compare(key, "eq", value)
+        parts = []
+        for name, operand in value.items():
+            operator = str(name).removeprefix("$")
+            if operator not in OPERATORS:
+                raise InvalidArgument(
+                    f"{name!r} is no comparison; there are {', '.join(OPERATORS)}.",
+                    field=f"filters.{key}",
+                )
+            parts.append(self._compare(key, operator, operand))
+        return _join(parts, "AND")
+
+    def _compare(self, field: str, operator: str, operand: Any) -> Condition:
+        if field == "tags":
+            return self._compare_tags(operator, operand)
+        if field.startswith("metadata."):
+            path = field.split(".")[1:]
+            if operator == "contains":
+                return self._paths.contains("metadata", path, _scalar(field, operand))
+            sql, params = self._paths.extract("metadata", path)
+            return _comparison(field, sql, params, operator, operand, _scalar)
+        if field in MOMENTS:
+            return _comparison(field, MOMENTS[field], [], operator, operand, _moment)
+        if field not in COLUMNS:
+            known = [*COLUMNS, *MOMENTS, "tags"]
+            near = difflib.get_close_matches(field, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "metadata is reached as metadata.name."
+            raise InvalidArgument(f"{field!r} cannot be filtered on; {hint}", field="filters")
+        if operator == "contains":
+            item = _scalar(field, operand)
+            return f"{COLUMNS[field]} LIKE ? ESCAPE '\\'", [f"%{_escape_like(str(item))}%"]
+        return _comparison(field, COLUMNS[field], [], operator, operand, _scalar)
+
+    def _compare_tags(self, operator: str, operand: Any) -> Condition:
+        wanted = operand if isinstance(operand, list) else [operand]
+        parts = [self._paths.contains("tags", [], _scalar("tags", tag)) for tag in wanted]
+        match operator:
+            case "contains" | "eq":
+                return _join(parts, "AND")
+            case "in":
+                return _join(parts, "OR")
+            case "ne" | "nin":
+                sql, params = _join(parts, "OR")
+                return f"NOT ({sql})", params
+        raise InvalidArgument("tags takes contains, in, nin, eq or ne.", field="filters.tags")
+
+
+def namespace_condition(namespace: str) -> Condition:
+    """A namespace and everything below it, and nothing that merely begins alike."""
+    # ';' is the character after ':', so the range holds exactly what begins with 'namespace:'.
+    return (
+        "(namespace = ? OR (namespace >= ? AND namespace < ?))",
+        [namespace, f"{namespace}:", f"{namespace};"],
+    )
+
+
+def _comparison(
+    field: str,
+    sql: str,
+    params: list[Any],
+    operator: str,
+    operand: Any,
+    convert: Callable[[str, Any], Any],
+) -> Condition:
+    if operator in ("in", "nin"):
+        if not isinstance(operand, list) or len(operand) > CONDITIONS_MAX * 4:
+            raise InvalidArgument(
+                f"{operator} takes a list of at most {CONDITIONS_MAX * 4} values.",
+                field=f"filters.{field}",
+            )
+        values = [convert(field, item) for item in operand]
+        if not values:
+            return ("FALSE", []) if operator == "in" else ("TRUE", [])
+        marks = ", ".join("?" for _ in values)
+        if operator == "in":
+            return f"{sql} IN ({marks})", [*params, *values]
+        return f"({sql} IS NULL OR {sql} NOT IN ({marks}))", [*params, *params, *values]
+    if operand is None:
+        if operator not in ("eq", "ne"):
+            raise InvalidArgument("null can only be eq or ne.", field=f"filters.{field}")
+        return f"{sql} IS {'NOT ' if operator == 'ne' else ''}NULL", params
+    value = convert(field, operand)
+    if operator == "ne":
+        return f"({sql} IS NULL OR {sql} <> ?)", [*params, *params, value]
+    if operator not in COMPARISONS:
+        raise InvalidArgument(f"{field} does not take {operator}.", field=f"filters.{field}")
+    return f"{sql} {COMPARISONS[operator]} ?", [*params, value]
+
+
+def _scalar(field: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArgument(f"{value} cannot be compared with.", field=f"filters.{field}")
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise InvalidArgument(f"{value} is too large.", field=f"filters.{field}")
+    if isinstance(value, str | int | float):
+        return value
+    raise InvalidArgument("A filter compares with text or a number.", field=f"filters.{field}")
+
+
+def _moment(field: str, value: Any) -> Any:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return parse_moment(f"filters.{field}", value)
+    raise InvalidArgument("Compare a time with ISO 8601 text.", field=f"filters.{field}")
+
+
+def _escape_like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _join(parts: list[Condition], word: str) -> Condition:
+    if not parts:
+        return "TRUE", []
+    sql = f" {word} ".join(f"({part})" for part, _ in parts)
+    return sql, [param for _, params in parts for param in params]

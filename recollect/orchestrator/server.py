@@ -1,0 +1,99 @@
+"""The ROUTER socket on the event loop.
+
+The socket's file descriptor only says that something may have changed, so each turn drains until
+nothing is left, and looks again after sending. A peer that does not take its answers loses them
+when its queue is full; it asks again by its idempotency key, and nobody else waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import structlog
+import zmq
+
+from recollect.config.settings import LimitsSettings, NetworkSettings
+from recollect.orchestrator.dispatch import Dispatcher
+
+log = structlog.get_logger()
+
+TURN_MESSAGES_MAX = 256
+LINGER_MS = 2_000
+# Beyond the payload limit a request is refused by name; beyond this the peer is cut off unread.
+FRAME_SLACK = 4
+
+
+class Server:
+    """Receives frames and sends answers."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, network: NetworkSettings, limits: LimitsSettings
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._context = zmq.Context()
+        socket = self._socket = self._context.socket(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        socket.setsockopt(zmq.LINGER, LINGER_MS)
+        socket.setsockopt(zmq.SNDHWM, network.peer_queue_max)
+        socket.setsockopt(zmq.RCVHWM, network.peer_queue_max)
+        socket.setsockopt(zmq.MAXMSGSIZE, FRAME_SLACK * limits.payload_bytes_max)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, network.heartbeat_ms)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * network.heartbeat_ms)
+        socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        socket.setsockopt(zmq.BACKLOG, 1024)
+        socket.setsockopt(zmq.IPV6, 1)
+        self.dropped = 0
+        """Answers that their peer did not take or was no longer there for."""
+        self._draining = False
+        socket.bind(network.bind)
+        self.endpoint: str = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket.fileno(), self._drain)
+        self._loop.call_soon(self._drain)
+
+    def stop(self) -> None:
+        """Answer what has already arrived, then close; answers on their way are still sent."""
+        self._drain()
+        self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        self._context.term()
+
+    def _drain(self) -> None:
+        """Take what has arrived, a bounded number at a turn, so that other work gets its turn."""
+        socket = self._socket
+        if socket.closed:
+            return
+        self._draining = True
+        try:
+            for _ in range(TURN_MESSAGES_MAX):
+                frames = socket.recv_multipart(zmq.NOBLOCK)
+                self._receive(frames)
+            self._loop.call_soon(self._drain)
+        except zmq.Again:
+            pass
+        finally:
+            self._draining = False
+
+    def _receive(self, frames: list[bytes]) -> None:
+        """One message: the peer's routing id, for a REQ peer an empty frame, and the request."""
+        envelope = frames[:-1] if len(frames) > 1 else frames
+        well_formed = len(frames) == 2 or (len(frames) == 3 and not frames[1])
+        frame = frames[-1] if well_formed else b""
+        self._dispatcher.dispatch(frame, partial(self._send, envelope[:2]))
+
+    def _send(self, envelope: list[bytes], reply: bytes) -> None:
+        if self._socket.closed:
+            self.dropped += 1
+            return
+        try:
+            self._socket.send_multipart([*envelope, reply], zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            self.dropped += 1
+            log.debug("A peer did not take its answer.", action="reply", reason=str(error))
+        if not self._draining and self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            # The edge that announced these may already have been consumed.
+            self._loop.call_soon(self._drain)

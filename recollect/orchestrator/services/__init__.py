@@ -1,0 +1,1 @@
+"""What the orchestrator can do, one service a domain."""

@@ -1,0 +1,184 @@
+"""Many memories in one call, one transaction and one commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from recollect.orchestrator.calls import Call, reads, writes
+from recollect.orchestrator.drafts import Drafting
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.rows import MemoryRow, record_of
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
+from recollect.protocol.errors import AlreadyExists, RecollectError
+from recollect.protocol.operations import BatchAddMemories, BatchGetMemories
+
+INLINE_ITEMS_MAX = 16  # beyond this, checking the items would hold up the event loop
+
+
+class Batch:
+    """The items of one batch on their way: drafts of the good ones, errors of the bad ones."""
+
+    def __init__(self, size: int) -> None:
+        self.drafts: dict[int, MemoryRow] = {}
+        self.errors: dict[int, RecollectError] = {}
+        self.size = size
+
+    def refuse(self, place: int, error: RecollectError) -> None:
+        self.drafts.pop(place, None)
+        self.errors[place] = error
+
+
+class BatchService:
+    """Batches of adds and gets."""
+
+    def __init__(
+        self, storage: Storage, store: MemoryStore, drafting: Drafting, validator: Validator
+    ) -> None:
+        self._storage = storage
+        self._store = store
+        self._drafting = drafting
+        self._validator = validator
+
+    @writes(BatchAddMemories)
+    async def batch_add_memories(
+        self, call: Call, operation: BatchAddMemories
+    ) -> Callable[[WriteTransaction], records.BatchAdded]:
+        self._validator.at_most("batch_items_max", "memories", len(operation.memories), "items")
+        if len(operation.memories) <= INLINE_ITEMS_MAX:
+            batch = self._draft(call, operation)
+        else:
+            loop = asyncio.get_running_loop()
+            batch = await loop.run_in_executor(None, self._draft, call, operation)
+        places = list(batch.drafts)
+        vectors = await self._store.embedder.embed([d.content for d in batch.drafts.values()])
+
+        def write(transaction: WriteTransaction) -> records.BatchAdded:
+            good = self._check_links(call, transaction.session, batch, operation.atomic)
+            chosen = [at for at, place in enumerate(places) if place in good]
+            kept: Vectors = vectors if len(chosen) == len(places) else vectors[chosen]
+            drafts = [batch.drafts[places[at]] for at in chosen]
+            if drafts:
+                self._store.insert(call, transaction, drafts, kept)
+            return _added(batch, drafts)
+
+        return write
+
+    def _draft(self, call: Call, operation: BatchAddMemories) -> Batch:
+        batch = Batch(len(operation.memories))
+        for place, item in enumerate(operation.memories):
+            try:
+                add = self._drafting.batch_item(item, operation.namespace)
+                batch.drafts[place] = self._drafting.memory(
+                    add, call.now_us, call.author, call.session
+                )
+            except RecollectError as error:
+                if operation.atomic:
+                    raise _in_place(error, place) from None
+                batch.refuse(place, error)
+        return batch
+
+    def _check_links(
+        self, call: Call, session: Session, batch: Batch, atomic: bool
+    ) -> set[int]:
+        """Refuse items whose parent is missing or whose key is taken; the places of the rest."""
+        parents: dict[str, RecollectError | None] = {}
+        keys: set[tuple[str, str]] = set()
+        for place, draft in list(batch.drafts.items()):
+            try:
+                if draft.parent_id is not None:
+                    self._check_parent(session, draft, parents, call.now_us)
+                if draft.key is not None:
+                    self._store.check_key_free(session, draft)
+                    if (draft.namespace, draft.key) in keys:
+                        raise _duplicate_key(draft)
+                    keys.add((draft.namespace, draft.key))
+            except RecollectError as error:
+                if atomic:
+                    raise _in_place(error, place) from None
+                batch.refuse(place, error)
+        return set(batch.drafts)
+
+    def _check_parent(
+        self,
+        session: Session,
+        draft: MemoryRow,
+        known: dict[str, RecollectError | None],
+        now_us: int,
+    ) -> None:
+        assert draft.parent_id is not None
+        if draft.parent_id not in known:
+            try:
+                self._store.check_parent(session, draft, draft.parent_id, now_us)
+                known[draft.parent_id] = None
+            except RecollectError as error:
+                known[draft.parent_id] = error
+        if (error_before := known[draft.parent_id]) is not None:
+            raise error_before
+
+    @reads(BatchGetMemories)
+    async def batch_get_memories(
+        self, call: Call, operation: BatchGetMemories
+    ) -> records.BatchFetched:
+        self._validator.at_most("batch_items_max", "memory_ids", len(operation.memory_ids), "items")
+
+        def read(session: Session) -> records.BatchFetched:
+            results: list[records.BatchItem] = []
+            for memory_id in operation.memory_ids:
+                row = self._store.find(session, memory_id)
+                if row is None or not row.alive(call.now_us):
+                    error = no_such_memory(memory_id)
+                    results.append(
+                        {"status": "error", "memory_id": memory_id, "error": {**error.body()}}
+                    )
+                else:
+                    results.append({"status": "success", "memory": record_of(row, call.now_us)})
+            found = [item["memory"] for item in results if "memory" in item]
+            return {
+                "status": "success" if len(found) == len(results) else "partial",
+                "results": results,
+                "memories": found,
+                "missing_ids": [item["memory_id"] for item in results if "error" in item],
+                "count": len(found),
+            }
+
+        return await self._storage.read(read)
+
+
+def _added(batch: Batch, drafts: list[MemoryRow]) -> records.BatchAdded:
+    results: list[records.BatchItem] = []
+    ids: list[str | None] = []
+    for place in range(batch.size):
+        if (draft := batch.drafts.get(place)) is not None:
+            item: Any = {
+                "status": "success",
+                "memory_id": draft.id,
+                "version": 1,
+                "seq": draft.seq,
+            }
+            ids.append(draft.id)
+        else:
+            item = batch.errors[place].reply()
+            ids.append(None)
+        results.append(item)
+    failed = len(batch.errors)
+    return {
+        "status": "partial" if failed else "success",
+        "results": results,
+        "memory_ids": ids,
+        "stored": len(drafts),
+        "failed": failed,
+        "seq": drafts[-1].seq if drafts else 0,
+    }
+
+
+def _in_place(error: RecollectError, place: int) -> RecollectError:
+    return type(error)(f"memories[{place}]: {error.message}", **error.details, item=place)
+
+
+def _duplicate_key(draft: MemoryRow) -> RecollectError:
+    return AlreadyExists(f"The key {draft.key!r} comes twice in this batch.", key=draft.key)

@@ -1,0 +1,115 @@
+"""Taking memories away: softly with the whole tree or without, or for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from recollect.orchestrator.calls import Call, writes
+from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
+from recollect.protocol.operations import DeleteMemory, Purge
+
+PREFIXED = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
+# Each memory has one parent and cycles are refused, so the walk meets each memory once; UNION makes
+# it end even if it did not.
+TREE_BELOW = f"""
+WITH RECURSIVE tree (num, id) AS (
+    SELECT num, id FROM memories WHERE id = ?
+    UNION
+    SELECT m.num, m.id FROM memories m JOIN tree ON m.parent_id = tree.id
+    WHERE {{alive}}
+)
+SELECT {PREFIXED} FROM memories m JOIN tree ON m.num = tree.num ORDER BY m.num LIMIT ?
+"""
+LIVING_TREE = TREE_BELOW.format(alive="m.deleted_us IS NULL")
+WHOLE_TREE = TREE_BELOW.format(alive="TRUE")
+LIVING_CHILDREN = (
+    f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? AND deleted_us IS NULL ORDER BY num LIMIT ?"
+)
+ALL_CHILDREN = f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? ORDER BY num LIMIT ?"
+
+
+class DeletionService:
+    """Deletes and purges; each is one transaction, however large the tree."""
+
+    def __init__(self, store: MemoryStore, validator: Validator) -> None:
+        self._store = store
+        self._validator = validator
+
+    @writes(DeleteMemory)
+    def delete_memory(
+        self, call: Call, operation: DeleteMemory
+    ) -> Callable[[WriteTransaction], records.MemoryDeleted]:
+        def write(transaction: WriteTransaction) -> records.MemoryDeleted:
+            root = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            check_version(root, operation.expected_version)
+            if operation.cascade:
+                doomed = self._rows(transaction.session, LIVING_TREE, root.id)
+                detached: list[MemoryRow] = []
+            else:
+                doomed = [root]
+                detached = self._rows(transaction.session, LIVING_CHILDREN, root.id)
+            self._detach(call, transaction, detached)
+            deleted = [
+                self._store.supersede(
+                    call, transaction, row, msgspec.structs.replace(row, deleted_us=call.now_us)
+                )
+                for row in doomed
+            ]
+            present = next(row for row in deleted if row.id == root.id)
+            return {
+                "status": "success",
+                "memory_id": root.id,
+                "version": present.version,
+                "seq": max(row.seq for row in deleted),
+                "deleted_ids": [row.id for row in deleted],
+                "detached_ids": [row.id for row in detached],
+            }
+
+        return write
+
+    @writes(Purge)
+    def purge(
+        self, call: Call, operation: Purge
+    ) -> Callable[[WriteTransaction], records.MemoryPurged]:
+        def write(transaction: WriteTransaction) -> records.MemoryPurged:
+            root = self._store.find(transaction.session, operation.memory_id)
+            if root is None:
+                raise no_such_memory(operation.memory_id)
+            if operation.cascade:
+                doomed = self._rows(transaction.session, WHOLE_TREE, root.id)
+            else:
+                doomed = [root]
+                children = self._rows(transaction.session, ALL_CHILDREN, root.id)
+                self._detach(call, transaction, children)
+            self._store.erase(call, transaction, doomed)
+            return {
+                "status": "success",
+                "seq": transaction.changes[-1].seq,
+                "purged": len(doomed),
+            }
+
+        return write
+
+    def _rows(self, session: Session, sql: str, memory_id: str) -> list[MemoryRow]:
+        limit = self._validator.limits.tree_nodes_max
+        found = session.execute(sql, (memory_id, limit + 1))
+        self._validator.at_most("tree_nodes_max", "the tree", len(found), "memories")
+        return [MemoryRow(*row) for row in found]
+
+    def _detach(
+        self, call: Call, transaction: WriteTransaction, children: list[MemoryRow]
+    ) -> None:
+        for child in children:
+            self._store.supersede(
+                call,
+                transaction,
+                child,
+                msgspec.structs.replace(child, parent_id=None),
+                operation="detach_from_parent",
+            )

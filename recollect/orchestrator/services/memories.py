@@ -1,0 +1,240 @@
+"""Storing, reading and changing single memories."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from recollect.orchestrator.accesses import AccessLog
+from recollect.orchestrator.calls import Call, reads, writes
+from recollect.orchestrator.clock import parse_moment, to_iso
+from recollect.orchestrator.drafts import Drafting
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.rows import MemoryRow, record_of, strength_at
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.strength import Fading
+from recollect.protocol import records
+from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.operations import (
+    AddMemory,
+    GetMemory,
+    ReinforceMemory,
+    Restore,
+    UpdateMemory,
+)
+
+MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
+
+
+class MemoryService:
+    """One memory at a time."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        store: MemoryStore,
+        drafting: Drafting,
+        fading: Fading,
+        accesses: AccessLog,
+    ) -> None:
+        self._storage = storage
+        self._store = store
+        self._drafting = drafting
+        self._fading = fading
+        self._accesses = accesses
+
+    @writes(AddMemory)
+    def add_memory(self, call: Call, operation: AddMemory) -> Any:
+        draft = self._drafting.memory(operation, call.now_us, call.author, call.session)
+
+        def with_vector(vectors: Vectors) -> Callable[[WriteTransaction], records.MemoryAdded]:
+            def write(transaction: WriteTransaction) -> records.MemoryAdded:
+                self._store.check_parent(transaction.session, draft, draft.parent_id, call.now_us)
+                self._store.check_key_free(transaction.session, draft)
+                self._store.insert(call, transaction, [draft], vectors)
+                return {
+                    "status": "success",
+                    "memory_id": draft.id,
+                    "version": 1,
+                    "seq": draft.seq,
+                    "created_at": to_iso(draft.created_us),
+                }
+
+            return write
+
+        if self._store.embedder.inline:
+            return with_vector(self._store.embedder.embed_now([draft.content]))
+
+        async def embedded() -> Callable[[WriteTransaction], records.MemoryAdded]:
+            return with_vector(await self._store.embedder.embed([draft.content]))
+
+        return embedded()
+
+    @reads(GetMemory)
+    def get_memory(
+        self, call: Call, operation: GetMemory
+    ) -> records.MemoryFetched | Awaitable[records.MemoryFetched]:
+        if operation.as_of is not None or operation.version is not None:
+            return self._get_past(call, operation)
+        memory_id = operation.memory_id
+        row = self._store.cache.get(memory_id)
+        if row is not None:
+            return self._fetched(call, operation, row)
+        ticket = self._store.cache.ticket()
+        if self._storage.inline_reads:
+            row = self._storage.read_inline(lambda session: self._store.find(session, memory_id))
+            return self._found(call, operation, row, ticket)
+        return self._get_far(call, operation, ticket)
+
+    async def _get_far(
+        self, call: Call, operation: GetMemory, ticket: int
+    ) -> records.MemoryFetched:
+        row = await self._storage.read(
+            lambda session: self._store.find(session, operation.memory_id)
+        )
+        return self._found(call, operation, row, ticket)
+
+    def _found(
+        self, call: Call, operation: GetMemory, row: MemoryRow | None, ticket: int
+    ) -> records.MemoryFetched:
+        if row is None:
+            raise no_such_memory(operation.memory_id)
+        self._store.cache.keep(row.id, row, ticket)
+        return self._fetched(call, operation, row)
+
+    def _fetched(
+        self, call: Call, operation: GetMemory, row: MemoryRow
+    ) -> records.MemoryFetched:
+        if not row.alive(call.now_us) and not operation.include_deleted:
+            raise no_such_memory(operation.memory_id)
+        fetched: records.MemoryFetched = {
+            "status": "success",
+            "memory": record_of(row, call.now_us),
+        }
+        if row.deleted_us is None:
+            # The cached row moves along with what will be written at the next flush.
+            self._fading.access(row, call.now_us)
+            self._accesses.note(row.num, call.now_us)
+        return fetched
+
+    async def _get_past(self, call: Call, operation: GetMemory) -> records.MemoryFetched:
+        if operation.as_of is not None and operation.version is not None:
+            raise InvalidArgument("Give as_of or version, not both.", field="as_of")
+        moment_us = parse_moment("as_of", operation.as_of)
+
+        def read(session: Session) -> MemoryRow:
+            if moment_us is not None:
+                return self._store.at_moment(session, operation.memory_id, moment_us)
+            assert operation.version is not None
+            return self._store.in_version(session, operation.memory_id, operation.version)
+
+        row = await self._storage.read(read)
+        return {"status": "success", "memory": record_of(row, call.now_us)}
+
+    @writes(UpdateMemory)
+    async def update_memory(self, call: Call, operation: UpdateMemory) -> MemoryFunction:
+        patch = self._drafting.patch(operation.update_payload)
+        vector = None
+        if patch.content is not UNSET:
+            vector = await self._embed(patch.content)
+
+        def write(transaction: WriteTransaction) -> records.MemoryChanged:
+            old = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            check_version(old, operation.expected_version)
+            new = self._drafting.apply(old, patch)
+            if new.parent_id != old.parent_id:
+                self._store.check_parent(transaction.session, new, new.parent_id, call.now_us)
+            new = self._store.supersede(call, transaction, old, new, vector)
+            return changed(new)
+
+        return write
+
+    @writes(Restore)
+    async def restore(self, call: Call, operation: Restore) -> MemoryFunction:
+        content = await self._storage.read(
+            lambda session: self._version_to_restore(session, operation).content
+        )
+        vector = await self._embed(content)
+
+        def write(transaction: WriteTransaction) -> records.MemoryChanged:
+            session = transaction.session
+            old = self._store.find(session, operation.memory_id)
+            if old is None:
+                raise no_such_memory(operation.memory_id)
+            check_version(old, operation.expected_version)
+            source = self._version_to_restore(session, operation)
+            new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
+            if new.expires_us is not None and new.expires_us <= call.now_us:
+                new.expires_us = None
+            parent = new.parent_id and self._store.find(session, new.parent_id)
+            if not parent or not parent.alive(call.now_us):
+                new.parent_id = None
+            self._store.check_parent(session, new, new.parent_id, call.now_us)
+            self._store.check_key_free(session, new)
+            fitting = vector if new.content == content else None
+            if fitting is None:
+                fitting = self._store.embedder.embed_now([new.content])[0]
+            new = self._store.supersede(call, transaction, old, new, fitting)
+            return changed(new)
+
+        return write
+
+    def _version_to_restore(self, session: Session, operation: Restore) -> MemoryRow:
+        if operation.version is not None:
+            row = self._store.in_version(session, operation.memory_id, operation.version)
+            if row.operation != "delete_memory":
+                return row
+            raise InvalidArgument(
+                f"Version {operation.version} is the deletion itself; choose an earlier one.",
+                field="version",
+            )
+        current = self._store.find(session, operation.memory_id)
+        if current is None:
+            raise no_such_memory(operation.memory_id)
+        if current.deleted_us is None:
+            raise InvalidArgument(
+                f"Memory {operation.memory_id} is not deleted; name the version to go back to.",
+                field="version",
+            )
+        return current
+
+    @writes(ReinforceMemory)
+    def reinforce_memory(
+        self, call: Call, operation: ReinforceMemory
+    ) -> Callable[[WriteTransaction], records.MemoryReinforced]:
+        def write(transaction: WriteTransaction) -> records.MemoryReinforced:
+            row = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)
+            self._store.reinforced(call, transaction, row)
+            return {
+                "status": "success",
+                "memory_id": row.id,
+                "seq": row.seq,
+                "strength": strength_at(row, call.now_us),
+                "stability_s": row.stability_s,
+                "access_count": row.access_count,
+                "fades_at": to_iso(row.fades_us),
+            }
+
+        return write
+
+    async def _embed(self, content: str) -> Vectors:
+        embedder = self._store.embedder
+        if embedder.inline:
+            return embedder.embed_now([content])[0]
+        return (await embedder.embed([content]))[0]
+
+
+def changed(row: MemoryRow) -> records.MemoryChanged:
+    """The answer to a change."""
+    return {
+        "status": "success",
+        "memory_id": row.id,
+        "version": row.version,
+        "seq": row.seq,
+        "updated_at": to_iso(row.updated_us),
+    }

@@ -1,0 +1,168 @@
+"""Typed, weighted links between memories, found from both ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from recollect.orchestrator.calls import Call, reads, record, writes
+from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, record_of
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
+from recollect.protocol.operations import AddRelationship, GetRelatedMemories
+
+LINK = """
+INSERT INTO relationships
+    (source_num, relationship_type, target_num, strength, created_us, created_by)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (source_num, relationship_type, target_num) DO UPDATE SET strength = excluded.strength
+"""
+LINKS_OUT = """
+SELECT target_num, relationship_type, strength FROM relationships
+WHERE source_num = ? {of_type} ORDER BY strength DESC, target_num LIMIT ?
+"""
+LINKS_IN = """
+SELECT source_num, relationship_type, strength FROM relationships
+WHERE target_num = ? {of_type} ORDER BY strength DESC, source_num LIMIT ?
+"""
+DIRECTIONS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
+
+
+class Link(msgspec.Struct, frozen=True):
+    """One step of a walk."""
+
+    num: int
+    relationship_type: str
+    strength: float
+    direction: str
+    depth: int
+    via: str
+
+
+class RelationshipService:
+    """Links and walks along them."""
+
+    def __init__(self, storage: Storage, store: MemoryStore, validator: Validator) -> None:
+        self._storage = storage
+        self._store = store
+        self._validator = validator
+
+    @writes(AddRelationship)
+    def add_relationship(
+        self, call: Call, operation: AddRelationship
+    ) -> Callable[[WriteTransaction], records.RelationshipAdded]:
+        if operation.source_id == operation.target_id:
+            raise InvalidArgument(
+                "A memory cannot be related to itself: source_id and target_id are the same.",
+                field="target_id",
+            )
+        self._validator.text("relationship_type", operation.relationship_type, "key_chars_max")
+
+        def write(transaction: WriteTransaction) -> records.RelationshipAdded:
+            session = transaction.session
+            source = self._store.require(session, operation.source_id, call.now_us, "source memory")
+            target = self._store.require(session, operation.target_id, call.now_us, "target memory")
+            transaction.execute(
+                LINK,
+                (
+                    source.num,
+                    operation.relationship_type,
+                    target.num,
+                    operation.strength,
+                    call.now_us,
+                    call.author,
+                ),
+            )
+            seq = record(call, transaction, subject=source.id, namespace=source.namespace,
+                         version_before=source.version, version_after=source.version)
+            return {
+                "status": "success",
+                "source_id": source.id,
+                "target_id": target.id,
+                "relationship_type": operation.relationship_type,
+                "strength": operation.strength,
+                "seq": seq,
+            }
+
+        return write
+
+    @reads(GetRelatedMemories)
+    def get_related_memories(
+        self, call: Call, operation: GetRelatedMemories
+    ) -> asyncio.Future[records.RelatedFound]:
+        limits = self._validator.limits
+        self._validator.at_most("relationship_results_max", "limit", operation.limit, "items")
+        if operation.depth > limits.walk_depth_max:
+            raise LimitExceeded(
+                f"depth is {operation.depth}; the limit limits.walk_depth_max is "
+                f"{limits.walk_depth_max}.",
+                field="depth",
+                limit="limits.walk_depth_max",
+                maximum=limits.walk_depth_max,
+            )
+
+        def read(session: Session) -> records.RelatedFound:
+            start = self._store.require(session, operation.memory_id, call.now_us)
+            related: list[records.RelatedMemory] = [
+                {
+                    "memory": record_of(row, call.now_us),
+                    "relationship_type": link.relationship_type,
+                    "strength": link.strength,
+                    "direction": link.direction,
+                    "depth": link.depth,
+                    "via": link.via,
+                }
+                for row, link in self._walk(session, start, operation, call.now_us)
+            ]
+            return {"status": "success", "related": related, "count": len(related)}
+
+        return self._storage.read(read)
+
+    def _walk(
+        self, session: Session, start: MemoryRow, operation: GetRelatedMemories, now_us: int
+    ) -> list[tuple[MemoryRow, Link]]:
+        """Breadth first: every memory once, by its nearest and strongest link."""
+        seen = {start.num}
+        found: list[tuple[MemoryRow, Link]] = []
+        frontier = [start]
+        for depth in range(1, operation.depth + 1):
+            links = [
+                link
+                for row in frontier
+                for link in self._links(session, row, operation, depth)
+            ]
+            links.sort(key=lambda link: -link.strength)
+            frontier = []
+            for link in links:
+                if link.num in seen:
+                    continue
+                seen.add(link.num)
+                row = MemoryRow(*session.execute(SELECT_BY_NUM, (link.num,))[0])
+                if row.alive(now_us):
+                    found.append((row, link))
+                    frontier.append(row)
+                if len(found) >= operation.limit:
+                    return found
+        return found
+
+    def _links(
+        self, session: Session, row: MemoryRow, operation: GetRelatedMemories, depth: int
+    ) -> list[Link]:
+        of_type, params = "", []
+        if operation.relationship_type is not None:
+            of_type, params = "AND relationship_type = ?", [operation.relationship_type]
+        limit = self._validator.limits.relationship_results_max
+        links: list[Link] = []
+        for direction in DIRECTIONS[operation.direction]:
+            sql = LINKS_OUT if direction == "out" else LINKS_IN
+            rows: list[tuple[Any, ...]] = session.execute(
+                sql.format(of_type=of_type), (row.num, *params, limit)
+            )
+            links += [Link(*found, direction, depth, row.id) for found in rows]
+        return links

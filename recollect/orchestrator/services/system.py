@@ -1,0 +1,125 @@
+"""The service itself: is it there, how is it, keep a copy, what went wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from recollect._version import VERSION
+from recollect.orchestrator.calls import Call, reads
+from recollect.orchestrator.clock import to_iso
+from recollect.orchestrator.error_bus import ErrorBus
+from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.storage.interface import Session, Storage
+from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
+from recollect.protocol.envelope import PROTOCOL_VERSION
+from recollect.protocol.errors import InvalidArgument, StorageFailed
+from recollect.protocol.operations import Backup, Ping, RecentErrors, ReportErrors, Stats
+
+COUNT_BY_TIER = """
+SELECT tier, count(*), sum(CASE WHEN archived_us IS NULL THEN 0 ELSE 1 END)
+FROM memories WHERE deleted_us IS NULL GROUP BY tier
+"""
+COUNT_DELETED = "SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"
+
+
+class SystemService:
+    """Answers about the orchestrator."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        store: MemoryStore,
+        errors: ErrorBus,
+        validator: Validator,
+        started_us: int,
+        describe_requests: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._storage = storage
+        self._store = store
+        self._errors = errors
+        self._validator = validator
+        self._started_us = started_us
+        self._describe_requests = describe_requests
+
+    @reads(Ping)
+    def ping(self, call: Call, operation: Ping) -> records.Pong:
+        return {
+            "status": "success",
+            "ready": True,
+            "version": VERSION,
+            "protocol": PROTOCOL_VERSION,
+            "seq": self._storage.committed_seq,
+            "uptime_s": self._uptime_s(call),
+            "now": to_iso(call.now_us),
+        }
+
+    @reads(Stats)
+    async def stats(self, call: Call, operation: Stats) -> records.Stats:
+        def read(session: Session) -> dict[str, Any]:
+            tiers = {tier: count for tier, count, _ in session.execute(COUNT_BY_TIER)}
+            [(deleted,)] = session.execute(COUNT_DELETED)
+            return {"total": sum(tiers.values()), "by_tier": tiers, "deleted": deleted}
+
+        memories = await self._storage.read(read)
+        cache, index = self._store.cache, self._store.index
+        return {
+            "status": "success",
+            "memories": memories,
+            "storage": self._storage.describe(),
+            "index": {
+                "vectors": len(index),
+                "pending": index.pending,
+                "model": self._store.embedder.model,
+            },
+            "requests": self._describe_requests(),
+            "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},
+            "seq": self._storage.committed_seq,
+            "uptime_s": self._uptime_s(call),
+        }
+
+    @reads(Backup)
+    async def backup(self, call: Call, operation: Backup) -> records.BackupMade:
+        folder = Path(operation.path)
+        if "\x00" in operation.path or not folder.is_absolute():
+            raise InvalidArgument("path is not absolute; give the whole path.", field="path")
+        if folder.exists():
+            raise InvalidArgument(f"{folder} exists already; name a new folder.", field="path")
+        try:
+            manifest = await self._storage.backup(operation.path)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise StorageFailed(f"The backup could not be written: {error}.") from error
+        return {
+            "status": "success",
+            "path": manifest["path"],
+            "seq": manifest["seq"],
+            "bytes": manifest["bytes"],
+            "sha256": manifest["sha256"],
+        }
+
+    @reads(ReportErrors)
+    def report_errors(self, call: Call, operation: ReportErrors) -> records.ErrorsReported:
+        for report in operation.errors:
+            self._validator.metadata(report.context, "context")
+            self._errors.report(
+                operation.source,
+                report.code,
+                report.message,
+                call.now_us,
+                count=report.count,
+                context=report.context,
+            )
+        return {"status": "success", "accepted": len(operation.errors)}
+
+    @reads(RecentErrors)
+    def recent_errors(self, call: Call, operation: RecentErrors) -> records.ErrorsListed:
+        limit = self._validator.page(operation.limit)
+        found = self._errors.recent(limit, operation.source, operation.code)
+        return {"status": "success", "errors": found, "count": len(found)}
+
+    def _uptime_s(self, call: Call) -> float:
+        return max(0, call.now_us - self._started_us) / 1_000_000

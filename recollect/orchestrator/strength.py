@@ -1,0 +1,64 @@
+"""How memories fade: strength is computed, never stored.
+
+`strength = exp(-(now - last_access) / stability)`. Stability starts from the tier's half-life and
+the importance, and grows with every reinforcement and access. The moment at which the strength
+crosses the threshold follows from both; it is the one indexed column that decay needs.
+"""
+
+from __future__ import annotations
+
+import math
+
+from recollect.config.settings import DecaySettings
+from recollect.orchestrator.rows import MemoryRow
+
+DAY_S = 86_400
+MOMENT_US_MAX = 253_402_300_799_000_000  # the year 9999, the last that ISO 8601 text can show
+
+
+class Fading:
+    """The rules of decay under given settings."""
+
+    def __init__(self, settings: DecaySettings) -> None:
+        self._half_life_s = {
+            "short": settings.half_life_days_short * DAY_S,
+            "medium": settings.half_life_days_medium * DAY_S,
+            "long": settings.half_life_days_long * DAY_S,
+        }
+        self._importance_gain = settings.importance_gain
+        self._access_gain = settings.access_gain
+        self._stability_s_max = settings.stability_days_max * DAY_S
+        self._lifetimes = math.log(1 / settings.fade_threshold)
+
+    def initial_stability_s(self, tier: str, importance: float) -> float:
+        """The stability of a new memory."""
+        base = self._half_life_s[tier] / math.log(2)
+        return self.bounded(base * (1 + self._importance_gain * importance))
+
+    def bounded(self, stability_s: float) -> float:
+        """A stability within what is sensible: from a second to the configured maximum."""
+        return max(1.0, min(self._stability_s_max, stability_s))
+
+    def fades_us(self, last_access_us: int, stability_s: float) -> int:
+        """When the strength will cross the threshold."""
+        return min(
+            MOMENT_US_MAX, last_access_us + int(stability_s * self._lifetimes * 1_000_000)
+        )
+
+    def reinforce(self, row: MemoryRow, factor: float, now_us: int) -> None:
+        """Use a memory once, with effect on its stability."""
+        row.stability_s = self.bounded(row.stability_s * factor)
+        row.access_count += 1
+        row.last_access_us = max(row.last_access_us, now_us)
+        row.fades_us = self.fades_us(row.last_access_us, row.stability_s)
+
+    def access(self, row: MemoryRow, now_us: int) -> None:
+        """Take one tracked read into account."""
+        row.stability_s = self.grown(row.stability_s, 1)
+        row.access_count += 1
+        row.last_access_us = max(row.last_access_us, now_us)
+        row.fades_us = self.fades_us(row.last_access_us, row.stability_s)
+
+    def grown(self, stability_s: float, accesses: int) -> float:
+        """The stability after some tracked reads."""
+        return self.bounded(stability_s * self._access_gain ** min(accesses, 1000))

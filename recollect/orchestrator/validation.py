@@ -1,0 +1,121 @@
+"""What the types cannot say: limits that are configured, and what counts as JSON."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.config.settings import LimitsSettings
+from recollect.orchestrator.rows import encode_json
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
+
+NAMESPACE_RULE = (
+    "a namespace begins with temp, session, user, app or project and goes on with parts after "
+    "colons, such as user:alice or project:apollo:notes"
+)
+_NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)+")
+
+
+class Validator:
+    """Checks values against the configured limits; each refusal names its field and limit."""
+
+    def __init__(self, limits: LimitsSettings) -> None:
+        self.limits = limits
+
+    def at_most(self, name: str, field: str, size: int, what: str) -> None:
+        """Refuse a size beyond the limit of that name."""
+        maximum: int = getattr(self.limits, name)
+        if size > maximum:
+            raise LimitExceeded(
+                f"{field} has {size:,} {what}; the limit limits.{name} is {maximum:,}.",
+                field=field,
+                limit=f"limits.{name}",
+                maximum=maximum,
+                actual=size,
+            )
+
+    def text(self, field: str, text: str, limit: str) -> str:
+        """Text within a limit and without NUL characters, which not every storage can hold."""
+        self.at_most(limit, field, len(text), "characters")
+        if "\x00" in text:
+            raise InvalidArgument(
+                f"{field} contains a NUL character; remove it and try again.", field=field
+            )
+        return text
+
+    def content(self, content: str) -> str:
+        if not content.strip():
+            raise InvalidArgument("content is empty; give some text to remember.", field="content")
+        return self.text("content", content, "content_chars_max")
+
+    def namespace(self, namespace: str) -> str:
+        self.text("namespace", namespace, "namespace_chars_max")
+        if not _NAMESPACE.fullmatch(namespace):
+            raise InvalidArgument(
+                f"{namespace!r} is not a namespace: {NAMESPACE_RULE}.", field="namespace"
+            )
+        return namespace
+
+    def tags(self, tags: Sequence[str] | None) -> str:
+        """Tags as JSON text, each once."""
+        if not tags:
+            return "[]"
+        self.at_most("tags_max", "tags", len(tags), "items")
+        for tag in tags:
+            self.text("tags", tag, "tag_chars_max")
+            if not tag.strip():
+                raise InvalidArgument("tags contains an empty tag; leave it out.", field="tags")
+        return encode_json(list(dict.fromkeys(tags))).decode()
+
+    def json(self, field: str, value: Any, limit: str) -> str:
+        """A JSON value as text, within its limits of depth and size."""
+        self._walk(field, value, 1)
+        text = encode_json(value).decode()
+        self.at_most(limit, field, len(text.encode()), "bytes as JSON")
+        return text
+
+    def metadata(self, metadata: dict[str, Any] | None, field: str = "metadata") -> str:
+        return "{}" if not metadata else self.json(field, metadata, "metadata_bytes_max")
+
+    def page(self, limit: int) -> int:
+        self.at_most("page_items_max", "limit", limit, "items")
+        return limit
+
+    def _walk(self, path: str, value: Any, depth: int) -> None:
+        if isinstance(value, dict | list):
+            if depth > self.limits.depth_max:
+                field = path.split(".")[0].split("[")[0]
+                raise LimitExceeded(
+                    f"{field} is nested deeper than limits.depth_max allows "
+                    f"({self.limits.depth_max}).",
+                    field=field,
+                    limit="limits.depth_max",
+                    maximum=self.limits.depth_max,
+                )
+            if isinstance(value, dict):
+                for key, item in value.items():
+                    if not isinstance(key, str):
+                        raise InvalidArgument(
+                            f"{path} has the key {key!r}; keys of a JSON object are text.",
+                            field=path,
+                        )
+                    if "\x00" in key:
+                        raise InvalidArgument(f"A key in {path} has a NUL character.", field=path)
+                    self._walk(f"{path}.{key}", item, depth + 1)
+            else:
+                for index, item in enumerate(value):
+                    self._walk(f"{path}[{index}]", item, depth + 1)
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                raise InvalidArgument(f"{path} is {value}, which JSON cannot hold.", field=path)
+        elif isinstance(value, str):
+            if "\x00" in value:
+                raise InvalidArgument(f"{path} contains a NUL character.", field=path)
+        elif not (value is None or isinstance(value, bool | int)):
+            raise InvalidArgument(
+                f"{path} is a {type(value).__name__}, which is not JSON; convert it to text, a "
+                "number, a list or an object.",
+                field=path,
+            )
