@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -14,7 +14,7 @@ from recollect.config.settings import LoggingSettings
 
 def configure_logging(settings: LoggingSettings, process: str) -> None:
     """Send logs to stderr or a file, in the configured form."""
-    stream: IO[str] = sys.stderr
+    stream: TextIO = sys.stderr
     if settings.file is not None:
         path = Path(settings.file)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Who was read how often: noted in memory, written in batches, so that no read waits for a write."""
+"""Who was read how often: noted in memory and written in batches, so no read waits for a write."""
 
 from __future__ import annotations
 

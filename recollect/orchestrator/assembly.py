@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -138,7 +139,7 @@ class Orchestrator:
         while True:
             before_us = self._clock.now_us() - kept_us
             try:
-                await self.storage.write(lambda tx, before=before_us: trim(tx, before))
+                await self.storage.write(partial(trim, before_us))
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)

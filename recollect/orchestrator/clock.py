@@ -52,9 +52,10 @@ class IdSource:
 
 def to_iso(moment_us: int) -> str:
     """A moment as ISO 8601 text in UTC."""
-    return datetime.fromtimestamp(moment_us / 1_000_000, UTC).isoformat(timespec="microseconds")[
-        :-6
-    ] + "Z"
+    return (
+        datetime.fromtimestamp(moment_us / 1_000_000, UTC).isoformat(timespec="microseconds")[:-6]
+        + "Z"
+    )
 
 
 def to_iso_or_none(moment_us: int | None) -> str | None:

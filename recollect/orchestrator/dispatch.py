@@ -19,6 +19,7 @@ from recollect.config.settings import Settings
 from recollect.orchestrator.calls import Call, Kind
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.error_bus import ErrorBus
+from recollect.orchestrator.explaining import explain
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.idempotency import once
 from recollect.orchestrator.storage.interface import Storage, WriteFunction, WriteTransaction
@@ -298,7 +299,7 @@ def _decode_body(route: Route, request: Request) -> Operation[Any]:
     try:
         operation = route.decode(request.body)
     except msgspec.ValidationError as error:
-        raise InvalidArgument(f"{request.op}: {error}.", operation=request.op) from None
+        raise explain(error, REGISTRY[request.op], request.op) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise MalformedRequest(
             f"The body of {request.op} is not a MessagePack map of its fields: {error}."
@@ -332,7 +333,9 @@ def _other_version(version: int | None) -> UnsupportedVersion:
 
 
 def _expired() -> DeadlineExceeded:
-    return DeadlineExceeded("The deadline had passed before the request was begun; it was not done.")
+    return DeadlineExceeded(
+        "The deadline had passed before the request was begun; it was not done."
+    )
 
 
 def _defect(name: str, error: BaseException) -> InternalError:

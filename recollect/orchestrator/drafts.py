@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from recollect.orchestrator.clock import parse_moment
+from recollect.orchestrator.explaining import explain, unknown_field
 from recollect.orchestrator.rows import MemoryRow, decode_json
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
@@ -27,16 +27,16 @@ class MemoryPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_type: fields.MemoryType | UnsetType = UNSET
     memory_tier: fields.MemoryTier | UnsetType = UNSET
     importance: fields.Importance | UnsetType = UNSET
-    metadata: dict[str, Any] | None | UnsetType = UNSET
+    metadata: dict[str, Any] | UnsetType | None = UNSET
     metadata_patch: dict[str, Any] | UnsetType = UNSET
-    tags: list[str] | None | UnsetType = UNSET
+    tags: list[str] | UnsetType | None = UNSET
     value: Annotated[Any, msgspec.Meta(description="Any JSON value.")] = UNSET
-    parent_id: str | None | UnsetType = UNSET
-    source: str | None | UnsetType = UNSET
+    parent_id: str | UnsetType | None = UNSET
+    source: str | UnsetType | None = UNSET
     trust: fields.Trust | UnsetType = UNSET
-    expires_at: str | float | None | UnsetType = UNSET
-    valid_from: str | float | None | UnsetType = UNSET
-    valid_to: str | float | None | UnsetType = UNSET
+    expires_at: str | float | UnsetType | None = UNSET
+    valid_from: str | float | UnsetType | None = UNSET
+    valid_to: str | float | UnsetType | None = UNSET
 
 
 class Drafting:
@@ -46,7 +46,9 @@ class Drafting:
         self._validator = validator
         self._fading = fading
 
-    def memory(self, operation: AddMemory, now_us: int, author: str, session: str | None) -> MemoryRow:
+    def memory(
+        self, operation: AddMemory, now_us: int, author: str, session: str | None
+    ) -> MemoryRow:
         """A row for a new memory; its number, id and sequence number come with the write."""
         check = self._validator
         if operation.key is not None:
@@ -95,7 +97,9 @@ class Drafting:
         if namespace is not None and "namespace" not in item:
             item = {**item, "namespace": namespace}
         if not item.keys().isdisjoint({"timeout", "idempotency_key"}):
-            raise InvalidArgument("timeout and idempotency_key belong to the batch, not to an item.")
+            raise InvalidArgument(
+                "timeout and idempotency_key belong to the batch, not to an item."
+            )
         return _convert(item, AddMemory, "add_memory")
 
     def patch(self, payload: dict[str, Any]) -> MemoryPatch:
@@ -173,12 +177,10 @@ def _check_validity(valid_from_us: int | None, valid_to_us: int | None) -> None:
 
 
 def _convert(value: dict[str, Any], shape: type[S], what: str) -> S:
-    unknown = [key for key in value if key not in shape.__struct_fields__]
-    if unknown:
-        near = difflib.get_close_matches(str(unknown[0]), shape.__struct_fields__, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidArgument(f"{what} has no field {unknown[0]!r}.{hint}", field=str(unknown[0]))
+    for name in value:
+        if name not in shape.__struct_fields__:
+            raise unknown_field(str(name), shape, what)
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        raise InvalidArgument(f"{what}: {error}.") from None
+        raise explain(error, shape, what) from None

@@ -29,7 +29,9 @@ _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def once(call: Call, operation: Operation[Any], function: WriteFunction[Any]) -> WriteFunction[bytes]:
+def once(
+    call: Call, operation: Operation[Any], function: WriteFunction[Any]
+) -> WriteFunction[bytes]:
     """The write as one that gives its encoded answer, and the same answer when it comes again."""
     if call.key is None:
         return lambda transaction: _encode(function(transaction))
@@ -55,6 +57,6 @@ def once(call: Call, operation: Operation[Any], function: WriteFunction[Any]) ->
     return write
 
 
-def trim(transaction: WriteTransaction, before_us: int) -> None:
+def trim(before_us: int, transaction: WriteTransaction) -> None:
     """Forget the oldest answers, a bounded number at a time."""
     transaction.execute(TRIM, (before_us, TRIM_ROWS))

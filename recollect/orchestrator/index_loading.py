@@ -1,13 +1,15 @@
-"""The vector index at start: taken from the stored vectors, and completed where some are missing."""
+"""The vector index at start: taken from the stored vectors, completed where some are missing."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
 from recollect.orchestrator.embedding.interface import Embedder
 from recollect.orchestrator.memory_store import REPLACE_VECTOR
 from recollect.orchestrator.search.vectors import VectorIndex
-from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
 
 PAGE_ROWS = 10_000
 EMBED_ROWS = 1_000
@@ -26,9 +28,7 @@ async def load_index(storage: Storage, embedder: Embedder, index: VectorIndex) -
     """Fill the index; returns how many memories had to be embedded anew."""
     await storage.read(lambda session: _load(session, embedder, index))
     embedded, after = 0, 0
-    while rows := await storage.read(
-        lambda session: session.execute(WITHOUT_VECTOR, (embedder.model, after, EMBED_ROWS))
-    ):
+    while rows := await storage.read(partial(_without_vector, embedder.model, after)):
         vectors = await embedder.embed([content for _, content in rows])
         nums = [num for num, _ in rows]
         params = [
@@ -36,13 +36,18 @@ async def load_index(storage: Storage, embedder: Embedder, index: VectorIndex) -
             for num, vector in zip(nums, vectors, strict=True)
         ]
 
-        def write(transaction: WriteTransaction, params: list[tuple[int, str, bytes]] = params) -> None:
-            transaction.executemany(REPLACE_VECTOR, params)
-
-        await storage.write(write)
+        await storage.write(partial(_keep, params))
         index.load(nums, vectors)
         embedded, after = embedded + len(rows), nums[-1]
     return embedded
+
+
+def _keep(params: list[tuple[int, str, bytes]], transaction: WriteTransaction) -> None:
+    transaction.executemany(REPLACE_VECTOR, params)
+
+
+def _without_vector(model: str, after: int, session: Session) -> list[Row]:
+    return session.execute(WITHOUT_VECTOR, (model, after, EMBED_ROWS))
 
 
 def _load(session: Session, embedder: Embedder, index: VectorIndex) -> None:

@@ -91,7 +91,9 @@ INSERT = f"INSERT INTO memories ({COLUMNS}) VALUES ({MARKS})"
 FADING = ("stability_s", "access_count", "last_access_us", "fades_us")
 _UPDATED = (*VERSIONED, *FADING)
 UPDATE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in _UPDATED)} WHERE num = ?"
-UPDATE_FADING = f"UPDATE memories SET seq = ?, {', '.join(f'{c} = ?' for c in FADING)} WHERE num = ?"
+UPDATE_FADING = (
+    f"UPDATE memories SET seq = ?, {', '.join(f'{c} = ?' for c in FADING)} WHERE num = ?"
+)
 INSERT_VERSION = (
     "INSERT INTO versions (num, version, updated_us, superseded_us, snapshot) "
     "VALUES (?, ?, ?, ?, ?)"

@@ -42,7 +42,7 @@ class Server:
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * network.heartbeat_ms)
         socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
         socket.setsockopt(zmq.BACKLOG, 1024)
-        socket.setsockopt(zmq.IPV6, 1)
+        socket.setsockopt(zmq.IPV6, int("[" in network.bind))
         self.dropped = 0
         """Answers that their peer did not take or was no longer there for."""
         self._draining = False
@@ -94,6 +94,6 @@ class Server:
         except zmq.ZMQError as error:
             self.dropped += 1
             log.debug("A peer did not take its answer.", action="reply", reason=str(error))
-        if not self._draining and self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        if not self._draining and int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             # The edge that announced these may already have been consumed.
             self._loop.call_soon(self._drain)

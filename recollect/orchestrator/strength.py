@@ -41,9 +41,7 @@ class Fading:
 
     def fades_us(self, last_access_us: int, stability_s: float) -> int:
         """When the strength will cross the threshold."""
-        return min(
-            MOMENT_US_MAX, last_access_us + int(stability_s * self._lifetimes * 1_000_000)
-        )
+        return min(MOMENT_US_MAX, last_access_us + int(stability_s * self._lifetimes * 1_000_000))
 
     def reinforce(self, row: MemoryRow, factor: float, now_us: int) -> None:
         """Use a memory once, with effect on its stability."""

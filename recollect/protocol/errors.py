@@ -2,12 +2,12 @@
 
 RecollectError
 ├── InvalidRequest
-│   ├── InvalidArgument        invalid_argument       a field is missing, of the wrong type or out of range
+│   ├── InvalidArgument        invalid_argument       a field is missing, wrong or out of range
 │   ├── LimitExceeded          limit_exceeded         larger than a configured limit, which is named
-│   ├── MalformedRequest       malformed_request      not a request at all: broken frames or MessagePack
+│   ├── MalformedRequest       malformed_request      broken frames or MessagePack
 │   ├── UnknownOperation       unknown_operation      no operation of that name
 │   ├── UnsupportedVersion     unsupported_version    another version of the protocol
-│   └── Unsupported            unsupported            valid, but not on this storage or configuration
+│   └── Unsupported            unsupported            valid, but not on this storage
 ├── NotFound                   not_found              no such memory, group, session or version
 ├── Conflict
 │   ├── VersionConflict        version_conflict       somebody changed it since you read it
@@ -15,12 +15,12 @@ RecollectError
 │   ├── CycleRefused           cycle_refused          a memory cannot be its own ancestor
 │   └── IdempotencyConflict    idempotency_conflict   the same key came with another payload
 ├── Unavailable
-│   ├── Overloaded             overloaded             too many requests in flight; retry after retry_after_ms
+│   ├── Overloaded             overloaded             too many in flight; wait retry_after_ms
 │   ├── ShuttingDown           shutting_down          the orchestrator is draining
 │   ├── NotYetVisible          not_yet_visible        min_seq was not reached before the deadline
 │   ├── StorageFull            storage_full           the disk is full; nothing was written
 │   └── StorageFailed          storage_failed         the storage refused; nothing was written
-├── DeadlineExceeded           deadline_exceeded      it expired before it was begun, so it was not executed
+├── DeadlineExceeded           deadline_exceeded      expired before it was begun; not executed
 ├── InternalError              internal               a defect of ours; the log has the details
 └── TransportError                                    (raised by the client itself)
     ├── Unreachable            unreachable            nobody listens at the endpoint
@@ -206,7 +206,7 @@ BY_CODE: dict[str, type[RecollectError]] = {error.code: error for error in _tree
 
 
 def from_body(body: ErrorBody) -> RecollectError:
-    """The typed error for an error dict; a code of a newer server becomes a plain RecollectError."""
+    """The typed error for an error dict; an unknown code becomes a plain RecollectError."""
     known = BY_CODE.get(body["code"], RecollectError)
     error = known(body["message"], **body["details"])
     if known is RecollectError:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 
 R = TypeVar("R")
-O = TypeVar("O", bound="type[Operation[Any]]")
+C = TypeVar("C", bound="type[Operation[Any]]")
 
 Access = Literal["open", "read", "write", "admin"]
 
@@ -38,7 +38,7 @@ class Operation(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """Base of all operations. The two options below belong to the call and travel in the envelope."""
+    """Base of all operations. The options here belong to the call and travel in the envelope."""
 
     spec: ClassVar[Spec]
 
@@ -49,7 +49,7 @@ class Operation(
     idempotency_key: Annotated[
         str | None,
         msgspec.Meta(
-            description="A write with the same key takes effect once; the client makes one if absent."
+            description="A write with the same key takes effect once; made by the client if absent."
         ),
     ] = None
 
@@ -61,10 +61,10 @@ REGISTRY: dict[str, type[Operation[Any]]] = {}
 
 def operation(
     *, access: Access, http: tuple[str, str], mcp: bool = False, replay: bool = True
-) -> Callable[[O], O]:
+) -> Callable[[C], C]:
     """Declare an operation under the snake-case form of its class name."""
 
-    def declare(cls: O) -> O:
+    def declare(cls: C) -> C:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         assert name not in REGISTRY, f"operation {name} is declared twice"
         assert cls.__doc__, f"operation {name} has no description"

@@ -107,7 +107,7 @@ class FilterCompiler:
     def _all(self, filters: Any, depth: int) -> Condition:
         if not isinstance(filters, dict):
             raise InvalidArgument(
-                "A filter is an object such as {\"memory_type\": \"general\"}.", field="filters"
+                'A filter is an object such as {"memory_type": "general"}.', field="filters"
             )
         if depth > DEPTH_MAX or len(filters) > CONDITIONS_MAX:
             raise LimitExceeded(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import faiss
 import numpy as np
@@ -22,6 +23,10 @@ Numbers = npt.NDArray[np.int64]
 TOMBSTONES_MIN = 10_000
 NOTES_MAX = 50_000
 
+# The constructors that take arrays are added in Python, where faiss's own types do not see them.
+_faiss: Any = faiss
+
+# One query at a time is faster on one thread, and leaves the other cores to other queries.
 faiss.omp_set_num_threads(1)
 
 
@@ -71,7 +76,7 @@ class VectorIndex:
             selector = self._selector(allowed)
             if not self._position_of or (allowed is not None and selector is None):
                 return []
-            parameters = faiss.SearchParameters(sel=selector) if selector is not None else None
+            parameters = _faiss.SearchParameters(sel=selector) if selector is not None else None
             k = min(k, self._index.ntotal)
             scores, positions = self._index.search(
                 np.ascontiguousarray(vector.reshape(1, -1)), k, params=parameters
@@ -82,14 +87,14 @@ class VectorIndex:
                 if position >= 0
             ]
 
-    def _selector(self, allowed: Numbers | None) -> faiss.IDSelector | None:
+    def _selector(self, allowed: Numbers | None) -> Any:
         if allowed is not None:
             found = (self._position_of.get(num) for num in allowed.tolist())
             positions = np.array([p for p in found if p is not None], dtype=np.int64)
-            return faiss.IDSelectorBatch(positions) if len(positions) else None
+            return _faiss.IDSelectorBatch(positions) if len(positions) else None
         if len(self._position_of) == self._index.ntotal:
             return None
-        return faiss.IDSelectorBitmap(
+        return _faiss.IDSelectorBitmap(
             np.packbits(self._alive[: self._index.ntotal], bitorder="little")
         )
 

@@ -82,9 +82,7 @@ class BatchService:
                 batch.refuse(place, error)
         return batch
 
-    def _check_links(
-        self, call: Call, session: Session, batch: Batch, atomic: bool
-    ) -> set[int]:
+    def _check_links(self, call: Call, session: Session, batch: Batch, atomic: bool) -> set[int]:
         """Refuse items whose parent is missing or whose key is taken; the places of the rest."""
         parents: dict[str, RecollectError | None] = {}
         keys: set[tuple[str, str]] = set()

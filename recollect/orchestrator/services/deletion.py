@@ -28,9 +28,9 @@ SELECT {PREFIXED} FROM memories m JOIN tree ON m.num = tree.num ORDER BY m.num L
 """
 LIVING_TREE = TREE_BELOW.format(alive="m.deleted_us IS NULL")
 WHOLE_TREE = TREE_BELOW.format(alive="TRUE")
-LIVING_CHILDREN = (
-    f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? AND deleted_us IS NULL ORDER BY num LIMIT ?"
-)
+LIVING_CHILDREN = f"""
+SELECT {COLUMNS} FROM memories WHERE parent_id = ? AND deleted_us IS NULL ORDER BY num LIMIT ?
+"""
 ALL_CHILDREN = f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? ORDER BY num LIMIT ?"
 
 
@@ -102,9 +102,7 @@ class DeletionService:
         self._validator.at_most("tree_nodes_max", "the tree", len(found), "memories")
         return [MemoryRow(*row) for row in found]
 
-    def _detach(
-        self, call: Call, transaction: WriteTransaction, children: list[MemoryRow]
-    ) -> None:
+    def _detach(self, call: Call, transaction: WriteTransaction, children: list[MemoryRow]) -> None:
         for child in children:
             self._store.supersede(
                 call,

@@ -106,9 +106,7 @@ class MemoryService:
         self._store.cache.keep(row.id, row, ticket)
         return self._fetched(call, operation, row)
 
-    def _fetched(
-        self, call: Call, operation: GetMemory, row: MemoryRow
-    ) -> records.MemoryFetched:
+    def _fetched(self, call: Call, operation: GetMemory, row: MemoryRow) -> records.MemoryFetched:
         if not row.alive(call.now_us) and not operation.include_deleted:
             raise no_such_memory(operation.memory_id)
         fetched: records.MemoryFetched = {
@@ -225,8 +223,11 @@ class MemoryService:
     async def _embed(self, content: str) -> Vectors:
         embedder = self._store.embedder
         if embedder.inline:
-            return embedder.embed_now([content])[0]
-        return (await embedder.embed([content]))[0]
+            vectors = embedder.embed_now([content])
+        else:
+            vectors = await embedder.embed([content])
+        vector: Vectors = vectors[0]
+        return vector
 
 
 def changed(row: MemoryRow) -> records.MemoryChanged:

@@ -79,8 +79,14 @@ class RelationshipService:
                     call.author,
                 ),
             )
-            seq = record(call, transaction, subject=source.id, namespace=source.namespace,
-                         version_before=source.version, version_after=source.version)
+            seq = record(
+                call,
+                transaction,
+                subject=source.id,
+                namespace=source.namespace,
+                version_before=source.version,
+                version_after=source.version,
+            )
             return {
                 "status": "success",
                 "source_id": source.id,
@@ -133,9 +139,7 @@ class RelationshipService:
         frontier = [start]
         for depth in range(1, operation.depth + 1):
             links = [
-                link
-                for row in frontier
-                for link in self._links(session, row, operation, depth)
+                link for row in frontier for link in self._links(session, row, operation, depth)
             ]
             links.sort(key=lambda link: -link.strength)
             frontier = []
@@ -164,5 +168,7 @@ class RelationshipService:
             rows: list[tuple[Any, ...]] = session.execute(
                 sql.format(of_type=of_type), (row.num, *params, limit)
             )
-            links += [Link(*found, direction, depth, row.id) for found in rows]
+            links += [
+                Link(num, kind, strength, direction, depth, row.id) for num, kind, strength in rows
+            ]
         return links

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -73,9 +72,7 @@ class SearchService:
         return self._answer(call, found, cursor)
 
     @reads(SemanticSearch)
-    async def semantic_search(
-        self, call: Call, operation: SemanticSearch
-    ) -> records.MemoriesFound:
+    async def semantic_search(self, call: Call, operation: SemanticSearch) -> records.MemoriesFound:
         k = self._validator.page(operation.k)
         self._validator.text("query", operation.query, "query_chars_max")
         narrowed = operation.filters or operation.namespace is not None
@@ -86,7 +83,7 @@ class SearchService:
         if embedder.inline:
             vectors = embedder.embed_now([operation.query])
         else:
-            vectors = await cast("Awaitable[Vectors]", embedder.embed([operation.query]))
+            vectors = await embedder.embed([operation.query])
 
         def read(session: Session) -> Found:
             allowed = None

@@ -32,7 +32,9 @@ def available(folder: Path) -> list[tuple[int, str, str]]:
         number, _, name = path.stem.partition("_")
         found.append((int(number), name, path.read_text()))
     numbers = [number for number, _, _ in found]
-    assert numbers == list(range(1, len(numbers) + 1)), f"migrations are not numbered 1…n: {numbers}"
+    assert numbers == list(range(1, len(numbers) + 1)), (
+        f"migrations are not numbered 1…n: {numbers}"
+    )
     return found
 
 

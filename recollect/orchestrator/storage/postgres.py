@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 
 import structlog
 
@@ -46,7 +46,7 @@ MIGRATION_LOCK = 7331_0001
 @lru_cache(maxsize=1024)
 def in_dialect(sql: str) -> LiteralString:
     """The common dialect's `?` as psycopg's `%s`."""
-    return cast(LiteralString, sql.replace("%", "%%").replace("?", "%s"))
+    return sql.replace("%", "%%").replace("?", "%s")
 
 
 class PostgresSession:

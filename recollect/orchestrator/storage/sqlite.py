@@ -1,4 +1,4 @@
-"""SQLite, embedded: one writing connection, a pool of readers, and point reads on the event loop."""
+"""SQLite, embedded: one writing connection, a pool of readers, point reads on the event loop."""
 
 from __future__ import annotations
 
@@ -192,9 +192,7 @@ class SqliteStorage:
         session: SqliteSession | None = getattr(self._local, "session", None)
         try:
             if session is None:
-                session = SqliteSession(
-                    self.path, page_cache_mb=self._page_cache_mb, readonly=True
-                )
+                session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)
                 self._local.session = session
                 self._sessions.append(session)
             session.execute_raw("BEGIN")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 DEFAULT_NAMESPACE = "app:default"
-MEMORY_TIERS = ("short", "medium", "long")
 
 Content = Annotated[str, Meta(min_length=1, description="What to remember.")]
 MemoryType = Annotated[
@@ -19,7 +18,7 @@ MemoryType = Annotated[
 ]
 MemoryTypeFilter = Annotated[str | None, Meta(description="Only memories of this type.")]
 MemoryTier = Annotated[
-    str, Meta(pattern="^(short|medium|long)$", description="How fast it fades: short, medium, long.")
+    Literal["short", "medium", "long"], Meta(description="How fast it fades: short, medium, long.")
 ]
 Importance = Annotated[
     float, Meta(ge=0, le=1, description="From 0 to 1; important memories fade more slowly.")
@@ -53,9 +52,7 @@ MinSeq = Annotated[
     Annotated[int, Meta(ge=0)] | None,
     Meta(description="Wait until this change is visible: read your own writes."),
 ]
-Moment = Annotated[
-    str | float | None, Meta(description="ISO 8601 text, or seconds since 1970.")
-]
+Moment = Annotated[str | float | None, Meta(description="ISO 8601 text, or seconds since 1970.")]
 AsOf = Annotated[
     str | float | None,
     Meta(description="Read the past: ISO 8601 text, or seconds since 1970."),

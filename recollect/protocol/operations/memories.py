@@ -37,9 +37,9 @@ class AddMemory(AddMemoryOptions, frozen=True):
 
 class GetMemoryOptions(Operation[records.MemoryFetched], frozen=True, kw_only=True):
     as_of: fields.AsOf = None
-    version: Annotated[
-        fields.Version | None, Meta(description="This version, not the latest.")
-    ] = None
+    version: Annotated[fields.Version | None, Meta(description="This version, not the latest.")] = (
+        None
+    )
     min_seq: fields.MinSeq = None
     include_deleted: Annotated[bool, Meta(description="Also a memory that was deleted.")] = False
 
@@ -76,7 +76,7 @@ class DeleteMemoryOptions(Operation[records.MemoryDeleted], frozen=True, kw_only
 
 @operation(access="write", http=("DELETE", "/v1/memories/{memory_id}"), mcp=True)
 class DeleteMemory(DeleteMemoryOptions, frozen=True):
-    """Delete a memory so that it can be restored; with its whole tree, or leaving children as roots."""
+    """Delete a memory, restorably: with its whole tree, or leaving its children as roots."""
 
     memory_id: fields.MemoryId
     cascade: Annotated[bool, Meta(description="Take the whole tree below it as well.")] = True
@@ -117,8 +117,6 @@ class Purge(Operation[records.MemoryPurged], frozen=True):
     cascade: Annotated[bool, Meta(description="Erase the whole tree below it as well.")] = False
 
 
-
-
 @operation(access="write", http=("POST", "/v1/memories/{memory_id}/reinforce"))
 class ReinforceMemory(Operation[records.MemoryReinforced], frozen=True):
     """Make a memory fade more slowly, because it proved useful."""
@@ -143,9 +141,9 @@ class GetChildren(GetChildrenOptions, frozen=True):
     sort_field: Annotated[
         Literal["created_at", "updated_at", "importance"], Meta(description="What to sort by.")
     ] = "created_at"
-    sort_order: Annotated[Literal["asc", "desc"], Meta(description="Smallest or largest first.")] = (
-        "desc"
-    )
+    sort_order: Annotated[
+        Literal["asc", "desc"], Meta(description="Smallest or largest first.")
+    ] = "desc"
 
 
 @operation(access="read", http=("GET", "/v1/memories"))

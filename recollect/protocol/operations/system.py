@@ -24,7 +24,7 @@ class Stats(Operation[records.Stats], frozen=True):
 
 @operation(access="admin", http=("POST", "/v1/backups"))
 class Backup(Operation[records.BackupMade], frozen=True):
-    """Copy the whole store, as it is at one moment, to a new folder on the orchestrator's machine."""
+    """Copy the whole store, as it is at one moment, to a new folder where the orchestrator runs."""
 
     path: Annotated[str, Meta(min_length=1, description="The folder to make; it must not exist.")]
 

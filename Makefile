@@ -1,0 +1,50 @@
+# Two commands do everything: `make up` starts Recollect, `make test` proves that it works.
+# Each makes its own .venv and installs what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ./recollect-data
+
+.PHONY: help install up test lint faults bench docs clean
+
+help:
+	@echo "make up       start Recollect on this machine (data in $(DATA))"
+	@echo "make test     run the whole test suite"
+	@echo "make lint     check style and types"
+	@echo "make faults   try every promise by force (FULL=1 for the full counts)"
+	@echo "make bench    measure against the raw limits of this machine"
+	@echo "make docs     write the generated references anew"
+	@echo "make install  only make the .venv"
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Recollect needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+install: $(VENV)/.installed
+
+up: install
+	$(BIN)/recollect up --data $(DATA)
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+faults: install
+	FULL=$(FULL) $(BIN)/python -m pytest tests/faults
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+docs: install
+	$(BIN)/python -m recollect.config.reference
+	$(BIN)/python -m recollect.protocol.reference
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

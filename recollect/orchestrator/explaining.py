@@ -1,0 +1,62 @@
+"""What is wrong with an argument, in words a caller can act on."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+
+from recollect.protocol.errors import InvalidArgument
+
+_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>.*?)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
+
+
+def explain(
+    error: msgspec.ValidationError, shape: type[msgspec.Struct], what: str
+) -> InvalidArgument:
+    """An error of the decoder as one of ours, which names the field and says what it takes."""
+    text = str(error)
+    place = _PLACE.search(text)
+    path = place["path"].lstrip(".") if place else ""
+    reason = _PLACE.sub("", text)
+    if unknown := _UNKNOWN.match(reason):
+        return unknown_field(unknown["name"], shape, what)
+    if missing := _MISSING.match(reason):
+        reason, path = "is missing", f"{path}.{missing['name']}".lstrip(".")
+    elif "of length >= 1" in reason:
+        reason = "is empty"
+    else:
+        reason = reason[0].lower() + reason[1:].replace("`", "")
+    message = f"{what}: {path or 'the arguments'}: {reason}."
+    if help_text := _help(shape, path):
+        message += f" {path}: {help_text}"
+    return InvalidArgument(message, field=path)
+
+
+def unknown_field(name: str, shape: type[msgspec.Struct], what: str) -> InvalidArgument:
+    """A field that there is not, and the one that was probably meant."""
+    near = difflib.get_close_matches(name, shape.__struct_fields__, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return InvalidArgument(f"{what} has no field {name[:64]!r}.{hint}", field=name[:64])
+
+
+def _help(shape: type[msgspec.Struct], path: str) -> str:
+    for field in msgspec.structs.fields(shape):
+        if field.name == path:
+            return _description(field.type)
+    return ""
+
+
+def _description(annotation: Any) -> str:
+    if get_origin(annotation) is Annotated:
+        inner, *metas = get_args(annotation)
+        for meta in metas:
+            if isinstance(meta, msgspec.Meta) and meta.description:
+                return meta.description
+        return _description(inner)
+    found = (_description(argument) for argument in get_args(annotation))
+    return next((text for text in found if text), "")

@@ -1,0 +1,128 @@
+"""Real orchestrator processes for tests: started, watched, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recollect import MemoryClient
+
+READY_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 30.0
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on just now."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class OrchestratorProcess:
+    """`recollect orchestrator` on a data folder of its own, always at the same endpoint."""
+
+    def __init__(
+        self, data: Path, *, port: int | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.data = data
+        self.endpoint = f"tcp://127.0.0.1:{port or free_port()}"
+        self.env = dict(env or {})
+        self.log_path = data.parent / f"{data.name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, *, wait: bool = True, **env: str) -> OrchestratorProcess:
+        """Start it; returns when it answers a ping, if asked to wait."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("RECOLLECT_")}
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "recollect",
+                    "orchestrator",
+                    "--data",
+                    str(self.data),
+                    "--bind",
+                    self.endpoint,
+                ],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**inherited, **self.env, **env},
+                cwd=self.data.parent,
+            )
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self) -> None:
+        """Return once it answers; fail with its log if it ends or takes too long."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline:
+            if not self.running():
+                raise AssertionError(f"the orchestrator ended:\n{self.log()}")
+            if (self.data / "orchestrator.json").exists():
+                with self.client() as client:
+                    try:
+                        client.ping(timeout=1.0)
+                        return
+                    except Exception:
+                        continue
+            time.sleep(0.01)
+        raise AssertionError(f"the orchestrator was not ready in time:\n{self.log()}")
+
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """kill -9, and wait until it is gone."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(STOPPED_WITHIN_S)
+
+    def wait_ended(self) -> int:
+        """Wait until it has ended by itself; the exit code."""
+        assert self._process is not None
+        return self._process.wait(STOPPED_WITHIN_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait_ended()
+
+    def close(self) -> None:
+        """End it in whatever way, if it runs."""
+        if self.running():
+            self.signal(signal.SIGCONT)
+            self.kill()
+
+    def log(self) -> str:
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def client(self, **options: Any) -> MemoryClient:
+        """A new client of this orchestrator."""
+        return MemoryClient(self.endpoint, **options)
+
+    def __enter__(self) -> OrchestratorProcess:
+        return self.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
