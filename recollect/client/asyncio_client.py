@@ -117,17 +117,15 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         report = self._errors.take(source_name(self._agent_id))
         if report is None:
             return
-        arrived = True
+        arrived = False
         try:
             await self._follow(self._plan(once(self._prepare(report))))
-        except TransportError:
-            arrived = False
-        except RecollectError:
-            pass  # The orchestrator answered: it does not want the report.
-        if arrived:
-            self._errors.sent()
-        else:
-            self._errors.not_sent()
+            arrived = True
+        except RecollectError as error:
+            # A report that is not wanted is not sent again either.
+            arrived = not error.retryable
+        finally:
+            self._errors.done(arrived)
 
     async def outbox_status(self) -> OutboxStatus:
         """How many writes wait in the outbox, and how many the orchestrator refused."""

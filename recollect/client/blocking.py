@@ -102,14 +102,15 @@ class MemoryClient(SansIoClient, Blocking):
         report = self._errors.take(source_name(self._agent_id))
         if report is None:
             return
+        arrived = False
         try:
             self._follow(self._plan(once(self._prepare(report))))
-        except TransportError:
-            self._errors.not_sent()
-        except RecollectError:
-            self._errors.sent()
-        else:
-            self._errors.sent()
+            arrived = True
+        except RecollectError as error:
+            # A report that is not wanted is not sent again either.
+            arrived = not error.retryable
+        finally:
+            self._errors.done(arrived)
 
     def outbox_status(self) -> OutboxStatus:
         """How many writes wait in the outbox, and how many the orchestrator refused."""

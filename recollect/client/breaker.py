@@ -90,8 +90,10 @@ class CircuitGuard:
         *,
         clock: Callable[[], float],
         listeners: Sequence[pybreaker.CircuitBreakerListener] = (),
+        on_open: Callable[[RecollectError], None] | None = None,
     ) -> None:
         self._settings = settings
+        self._on_open = on_open
         self._clock = clock
         self._start(listeners)
         forking.register(self)
@@ -146,7 +148,8 @@ class CircuitGuard:
     def _refusal(self, why: str) -> CircuitOpen:
         retry_in_s = max(0.0, self._retry_at_s - self._clock())
         return CircuitOpen(
-            f"Not sent, because {why}: {self._last_error}. The next try is in {retry_in_s:.1f} s.",
+            f"Not sent, because {why}; the next try is in {retry_in_s:.1f} s. "
+            f"The last error was: {self._last_error}",
             retry_after_ms=int(retry_in_s * 1000),
         )
 
@@ -163,6 +166,7 @@ class CircuitGuard:
             listener.success(self._circuit)
 
     def _failed(self, permit: Permit, error: BaseException) -> None:
+        opened = False
         with self._lock:
             if self._live is not permit:
                 return
@@ -173,6 +177,9 @@ class CircuitGuard:
                 self._opened_count += 1
                 self._retry_at_s = self._clock() + self._settings.reset_timeout_s
                 self._circuit.open()
+                opened = True
+        if opened and self._on_open is not None:
+            self._on_open(CircuitOpen(f"The circuit breaker opened. The last error was: {error}"))
         for listener in self._circuit.listeners:
             listener.failure(self._circuit, error)
 

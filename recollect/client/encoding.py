@@ -14,6 +14,7 @@ from recollect.protocol.operation import Operation, Spec
 
 PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
 NESTING_MAX = 32
+PLAIN = frozenset({str, int, float, bool, type(None)})
 
 # Operations of this access change something, and so carry an idempotency key.
 WRITING = ("write", "admin")
@@ -40,6 +41,10 @@ def prepare(
     if timeout_s is not None or key is not None:
         _check_options(timeout_s, key)
         operation = msgspec.structs.replace(operation, timeout=None, idempotency_key=None)
+    for name in operation.__struct_fields__:
+        value = getattr(operation, name)
+        if isinstance(value, dict | list):
+            _check_plain(name, value, 0)
     try:
         body = encode(operation)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError) as error:
@@ -57,6 +62,26 @@ def prepare(
     elif key is None:
         key = new_key(now_ms(), randomness)
     return Call(spec, body, key, timeout_s)
+
+
+def _check_plain(path: str, value: Any, depth: int) -> None:
+    """Refuse what the encoder would quietly turn into something else: sets, dates, objects."""
+    if depth > NESTING_MAX:
+        return  # left to the encoder and to the orchestrator's own limit
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if type(part) not in PLAIN:
+                _check_plain(f"{path}.{key}", part, depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            if type(part) not in PLAIN:
+                _check_plain(f"{path}[{place}]", part, depth + 1)
+    elif not isinstance(value, str | int | float | bool | None | msgspec.Struct):
+        raise InvalidArgument(
+            f"{path} is a {type(value).__name__}, which is not JSON; convert it to text, a number, "
+            "a list or a dict first.",
+            field=path,
+        )
 
 
 def frame_of(

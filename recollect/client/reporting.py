@@ -20,6 +20,8 @@ from recollect.protocol.operations import ErrorReport, ReportErrors
 
 REPORT_KINDS_MAX = 100
 REPORT_TIMEOUT_S = 0.5
+# After a report that arrived, and after one that did not, there is none for so long.
+REPORT_INTERVAL_S = 1.0
 REPORT_PAUSE_S = 5.0
 MESSAGE_CHARS_MAX = 500
 
@@ -34,6 +36,7 @@ class ErrorBuffer:
         self._endpoint = endpoint
         self._clock = clock
         self._kinds: dict[tuple[str, str], ErrorReport] = {}
+        self._taken: dict[tuple[str, str], ErrorReport] = {}
         self._dropped_count = 0
         # Whether there is something to take. Read without the lock after every call.
         self.waiting = False
@@ -88,16 +91,14 @@ class ErrorBuffer:
             )
         return ReportErrors(source=source, errors=errors, timeout=REPORT_TIMEOUT_S)
 
-    def sent(self) -> None:
-        """What was taken has arrived, or was refused for good."""
+    def done(self, arrived: bool) -> None:
+        """What was taken has arrived; or it is kept, and the line left in peace for a while."""
         with self._lock:
             self._sending = False
-
-    def not_sent(self) -> None:
-        """What was taken did not arrive: keep it, and leave the line in peace for a while."""
-        with self._lock:
-            self._sending = False
-            self._pause_until_s = self._clock() + REPORT_PAUSE_S
+            pause_s = REPORT_INTERVAL_S if arrived else REPORT_PAUSE_S
+            self._pause_until_s = self._clock() + pause_s
+            if arrived:
+                return
             for kind, report in self._taken.items():
                 newer = self._kinds.get(kind)
                 if newer is not None or len(self._kinds) < REPORT_KINDS_MAX - 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect.client import sockets
@@ -82,7 +83,10 @@ class SansIoClient(Operations):
         self._server_clock = ServerClock(self._clock, time.time)
         self._errors = ErrorBuffer(self.endpoint, self._clock)
         self._guard = CircuitGuard(
-            breaker or Breaker(), clock=self._clock, listeners=tuple(listeners)
+            breaker or Breaker(),
+            clock=self._clock,
+            listeners=tuple(listeners),
+            on_open=partial(self._errors.add, "circuit_breaker"),
         )
         self._planner = Planner(
             guard=self._guard,

@@ -43,7 +43,8 @@ def context() -> zmq.Context[ZmqSocket]:
     """The context of this process; a forked child gets one of its own."""
     global _context, _context_pid
     if _context is None or _context_pid != os.getpid():
-        forking.keep_unclosed(_context)
+        if _context is not None:
+            forking.keep_unclosed(_context)
         _context, _context_pid = zmq.Context(), os.getpid()
         _context.set(zmq.MAX_SOCKETS, SOCKETS_MAX)
     return _context

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
 from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.reference import description
 
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>.*?)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
@@ -47,16 +47,5 @@ def unknown_field(name: str, shape: type[msgspec.Struct], what: str) -> InvalidA
 def _help(shape: type[msgspec.Struct], path: str) -> str:
     for field in msgspec.structs.fields(shape):
         if field.name == path:
-            return _description(field.type)
+            return description(field.type)
     return ""
-
-
-def _description(annotation: Any) -> str:
-    if get_origin(annotation) is Annotated:
-        inner, *metas = get_args(annotation)
-        for meta in metas:
-            if isinstance(meta, msgspec.Meta) and meta.description:
-                return meta.description
-        return _description(inner)
-    found = (_description(argument) for argument in get_args(annotation))
-    return next((text for text in found if text), "")

@@ -59,7 +59,7 @@ class RecollectError(Exception):
     code: ClassVar[str] = "error"
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, **details: Any) -> None:
+    def __init__(self, message: str, /, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.details = details

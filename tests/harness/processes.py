@@ -13,6 +13,7 @@ from typing import Any
 
 from recollect import MemoryClient
 
+ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 30.0
 STOPPED_WITHIN_S = 30.0
 
@@ -62,7 +63,8 @@ class OrchestratorProcess:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env={**inherited, **self.env, **env},
+                # The code beside these tests is what is tested, installed or not.
+                env={"PYTHONPATH": str(ROOT), **inherited, **self.env, **env},
                 cwd=self.data.parent,
             )
         if wait:

@@ -24,7 +24,7 @@ WITH RECURSIVE tree (num, id) AS (
     SELECT m.num, m.id FROM memories m JOIN tree ON m.parent_id = tree.id
     WHERE {{alive}}
 )
-SELECT {PREFIXED} FROM memories m JOIN tree ON m.num = tree.num ORDER BY m.num LIMIT ?
+SELECT {PREFIXED} FROM tree JOIN memories m ON m.num = tree.num LIMIT ?
 """
 LIVING_TREE = TREE_BELOW.format(alive="m.deleted_us IS NULL")
 WHOLE_TREE = TREE_BELOW.format(alive="TRUE")
@@ -100,7 +100,7 @@ class DeletionService:
         limit = self._validator.limits.tree_nodes_max
         found = session.execute(sql, (memory_id, limit + 1))
         self._validator.at_most("tree_nodes_max", "the tree", len(found), "memories")
-        return [MemoryRow(*row) for row in found]
+        return sorted((MemoryRow(*row) for row in found), key=lambda row: row.num)
 
     def _detach(self, call: Call, transaction: WriteTransaction, children: list[MemoryRow]) -> None:
         for child in children:

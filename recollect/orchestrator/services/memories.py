@@ -116,7 +116,7 @@ class MemoryService:
         if row.deleted_us is None:
             # The cached row moves along with what will be written at the next flush.
             self._fading.access(row, call.now_us)
-            self._accesses.note(row.num, call.now_us)
+            self._accesses.note(row.id, call.now_us)
         return fetched
 
     async def _get_past(self, call: Call, operation: GetMemory) -> records.MemoryFetched:
@@ -204,8 +204,12 @@ class MemoryService:
     def reinforce_memory(
         self, call: Call, operation: ReinforceMemory
     ) -> Callable[[WriteTransaction], records.MemoryReinforced]:
+        reads_before = self._accesses.take(operation.memory_id)
+
         def write(transaction: WriteTransaction) -> records.MemoryReinforced:
             row = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            row.stability_s = self._fading.grown(row.stability_s, reads_before)
+            row.access_count += reads_before
             self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)
             self._store.reinforced(call, transaction, row)
             return {

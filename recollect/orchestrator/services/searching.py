@@ -114,7 +114,7 @@ class SearchService:
         results: list[Any] = []
         for row, score in found:
             results.append({**record_of(row, call.now_us), "score": score})
-            self._accesses.note(row.num, call.now_us)
+            self._accesses.note(row.id, call.now_us)
         return {"status": "success", "results": results, "count": len(results), "cursor": cursor}
 
 

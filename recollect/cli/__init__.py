@@ -1,0 +1,25 @@
+"""The command line: `recollect …`.
+
+Its own packages come with the extra `server`; an installation of the client alone has none.
+"""
+
+from __future__ import annotations
+
+import sys
+
+INSTALL_HINT = "The command line needs more packages: pip install 'recollect[server]'"
+EXTRA_MODULES = frozenset({"apsw", "faiss", "numpy", "rich", "structlog", "typer", "yaml"})
+
+
+def main() -> None:
+    """Run the command that the arguments ask for, and exit with its code."""
+    try:
+        from recollect.cli.app import run
+
+        code = run()
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRA_MODULES:
+            raise
+        print(f"{INSTALL_HINT} (there is no module {missing.name}).", file=sys.stderr)
+        code = 2
+    sys.exit(code)

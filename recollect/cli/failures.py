@@ -1,0 +1,165 @@
+"""What can go wrong in a command, as people and programs get to see it.
+
+A command runs inside `reporting`, which turns every error that is expected into a Failure, shows
+it, and exits with its code: 1 for what failed, 2 for what was asked or configured wrongly. An error
+that nobody expected keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+import zmq
+
+from recollect.protocol.errors import BY_CODE, InvalidArgument, RecollectError
+
+if TYPE_CHECKING:
+    from recollect.protocol.errors import ErrorReply
+
+FAILED = 1
+USAGE = 2
+
+# What to do about an error whose message does not say it already.
+ADVICE = {
+    "not_found": "`recollect list` shows what there is.",
+    "invalid_argument": "The command's --help says what it takes.",
+    "already_exists": "Choose another key, or read the one that is there.",
+    "timeout": "`recollect doctor` says how the orchestrator is.",
+    "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
+    "storage_failed": "`recollect doctor` looks into the database.",
+    "internal": "The orchestrator's log has the details.",
+}
+
+
+class Failure(Exception):
+    """A command that could not do its work: what happened, what to do, and a stable code."""
+
+    def __init__(
+        self, code: str, message: str, advice: str = "", *, exit_code: int = FAILED, **details: Any
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.advice = advice
+        self.exit_code = exit_code
+        self.details = details
+
+    def reply(self) -> ErrorReply:
+        """The error as the dict that a failed call returns."""
+        known = BY_CODE.get(self.code)
+        return {
+            "status": "error",
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "retryable": known is not None and known.retryable,
+                "details": self.details,
+            },
+        }
+
+
+def explained(error: Exception) -> Failure | None:
+    """The failure behind an error; None for one that is a defect."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, RecollectError):
+        return _of_a_call(error)
+    if isinstance(error, zmq.ZMQError):
+        return _of_binding(error)
+    name = f"{type(error).__module__}.{type(error).__name__}"
+    if name == "recollect.config.problems.ConfigError":
+        return _of_config(error)
+    if name == "recollect.orchestrator.process.NotLoopback":
+        return Failure("not_loopback", str(error), exit_code=USAGE)
+    if name == "recollect.orchestrator.data_folder.FolderInUse":
+        return Failure("folder_in_use", str(error))
+    if name == "recollect.orchestrator.storage.migrations.SchemaError":
+        return Failure("schema", str(error))
+    if name.startswith("apsw."):
+        return _of_sqlite(error)
+    if name.startswith(("psycopg.", "psycopg_pool.")):
+        return Failure(
+            "storage_failed",
+            f"PostgreSQL refused: {error}".strip(),
+            "Check storage.url, and that the server runs.",
+        )
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        return Failure(
+            "os_error", f"The system refused: {error}.", "Check the path and who may use it."
+        )
+    return None
+
+
+def _of_a_call(error: RecollectError) -> Failure:
+    wrong_endpoint = isinstance(error, InvalidArgument) and error.details.get("field") == "endpoint"
+    return Failure(
+        error.code,
+        error.message,
+        "" if wrong_endpoint else ADVICE.get(error.code, ""),
+        exit_code=USAGE if wrong_endpoint else FAILED,
+        **error.details,
+    )
+
+
+def _of_binding(error: zmq.ZMQError) -> Failure:
+    if error.errno == zmq.EADDRINUSE:
+        return Failure(
+            "address_in_use",
+            f"Another process listens there already: {error}.",
+            "Stop that one, or choose another port with --bind. If it is an orchestrator, "
+            "`recollect ping` answers.",
+        )
+    return Failure(
+        "bind_failed", f"The endpoint cannot be bound: {error}.", "Choose another with --bind."
+    )
+
+
+def _of_config(error: Exception) -> Failure:
+    from recollect.config import ConfigError
+
+    assert isinstance(error, ConfigError)
+    return Failure(
+        "config",
+        str(error),
+        "Put these right; nothing was started.",
+        exit_code=USAGE,
+        problems=[str(problem) for problem in error.problems],
+    )
+
+
+def _of_sqlite(error: Exception) -> Failure:
+    kind = type(error).__name__
+    if kind in ("NotADBError", "CorruptError"):
+        return Failure(
+            "database_damaged",
+            f"The database cannot be read: {error}.",
+            "`recollect doctor` looks closer; `recollect restore BACKUP --data NEW_FOLDER` brings "
+            "a backup back.",
+        )
+    if kind in ("FullError", "IOError"):
+        return Failure("storage_full", f"The disk is full or failing: {error}.", "Free some space.")
+    return Failure(
+        "storage_failed",
+        f"The database refused: {error}.",
+        "Check who may read and write the data folder; `recollect doctor` looks closer.",
+    )
+
+
+@contextmanager
+def reporting(show: Callable[[Failure], None]) -> Iterator[None]:
+    """Show what fails inside, and exit with its code."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except Exception as error:
+        failure = explained(error)
+        if failure is None:
+            raise
+        show(failure)
+        sys.stdout.flush()
+        raise typer.Exit(failure.exit_code) from None

@@ -1,0 +1,230 @@
+"""Commands over memories: add, get, search, list and history."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from recollect.cli import options
+from recollect.cli.calling import calling, whole_id
+from recollect.cli.failures import USAGE, Failure
+from recollect.cli.memory_views import show_count, show_history, show_memories, show_memory
+from recollect.cli.output import err, note, out, print_json
+from recollect.client import MemoryClient
+from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
+from recollect.protocol.records import MemoriesListed
+
+PAGE_ITEMS = 500
+
+MemoryId = Annotated[
+    str,
+    typer.Argument(
+        help="Id of the memory, or its end as tables show it.", metavar="ID", show_default=False
+    ),
+]
+
+
+def add(
+    text: Annotated[
+        str,
+        typer.Argument(
+            help="What to remember; - reads it from standard input.",
+            metavar="TEXT",
+            show_default=False,
+        ),
+    ],
+    memory_type: Annotated[
+        str,
+        typer.Option("--type", "-t", help="general, semantic, episodic, … or a word of yours."),
+    ] = "general",
+    tier: Annotated[
+        str, typer.Option(help="How fast it fades: short, medium or long.")
+    ] = "short",
+    importance: Annotated[
+        float, typer.Option(help="From 0 to 1; important memories fade more slowly.")
+    ] = 0.5,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(help="A label; may be given several times.", metavar="TAG"),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Where it lives, such as user:alice.")
+    ] = DEFAULT_NAMESPACE,
+    key: Annotated[
+        str | None,
+        typer.Option(help="A name of yours, unique in its namespace.", metavar="KEY"),
+    ] = None,
+    metadata: Annotated[
+        str | None, typer.Option(help="A JSON object to keep beside it.", metavar="JSON")
+    ] = None,
+    parent: Annotated[
+        str | None, typer.Option(help="Id of the memory that it is a part of.", metavar="ID")
+    ] = None,
+    endpoint: options.Endpoint = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Store a memory."""
+    with calling(endpoint, as_json=as_json) as client:
+        answer = client.add_memory(
+            _content(text),
+            memory_type,
+            tier,
+            importance,
+            _object(metadata),
+            tag or None,
+            whole_id(client, parent) if parent else None,
+            namespace=namespace,
+            key=key,
+        )
+        if as_json:
+            return print_json(answer)
+        out.print(Text.assemble(("Stored ", "green"), (answer["memory_id"], "cyan")))
+
+
+def _content(text: str) -> str:
+    """The text itself, or standard input without the newline at its end."""
+    if text != "-":
+        return text
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise Failure(
+            "invalid_argument",
+            f"Standard input is not UTF-8 text: {error}.",
+            "Convert it first.",
+            exit_code=USAGE,
+        ) from error
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise Failure(
+            "invalid_argument",
+            f"--metadata is not a JSON object: {error}.",
+            """Write it as --metadata '{"source": "wiki"}'.""",
+            exit_code=USAGE,
+        ) from error
+
+
+def get(
+    memory_id: MemoryId, endpoint: options.Endpoint = None, as_json: options.AsJson = False
+) -> None:
+    """Show one memory, whole."""
+    with calling(endpoint, as_json=as_json) as client:
+        answer = client.get_memory(whole_id(client, memory_id))
+        if as_json:
+            return print_json(answer)
+        show_memory(answer["memory"])
+
+
+def search(
+    query: Annotated[
+        str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 10,
+    namespace: options.Namespace = None,
+    memory_type: options.MemoryType = None,
+    semantic: Annotated[
+        bool, typer.Option("--semantic", help="By meaning instead of by words.", metavar="")
+    ] = False,
+    full_ids: options.FullIds = False,
+    endpoint: options.Endpoint = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find memories by their words, or with --semantic by their meaning."""
+    with calling(endpoint, as_json=as_json) as client:
+        if semantic:
+            filters = {"memory_type": memory_type} if memory_type else None
+            answer = client.semantic_search(query, limit, filters, namespace=namespace)
+        else:
+            answer = client.search_memory(query, memory_type, limit, namespace=namespace)
+        if as_json:
+            return print_json(answer)
+        if not answer["results"]:
+            note("Nothing was found.", "")
+            other = "Try it by its words, without --semantic" if semantic else "Try --semantic"
+            return note(f"{other}, or other words; `recollect list` shows what there is.")
+        show_memories(answer["results"], full_ids=full_ids)
+
+
+def list_(
+    namespace: options.Namespace = None,
+    memory_type: options.MemoryType = None,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 20,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All of them, page by page.", metavar="")
+    ] = False,
+    full_ids: options.FullIds = False,
+    endpoint: options.Endpoint = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """List memories, the newest first."""
+    with calling(endpoint, as_json=as_json) as client:
+        if everything:
+            answer = _all_pages(client, namespace, memory_type)
+        else:
+            answer = client.list_memories(
+                namespace=namespace, memory_type=memory_type, limit=limit
+            )
+        if as_json:
+            return print_json(answer)
+        if not answer["memories"]:
+            if namespace or memory_type:
+                return note("No memory fits; `recollect list` alone shows all of them.", "")
+            return note('Nothing is remembered yet. Begin with: recollect add "…"', "")
+        show_memories(answer["memories"], full_ids=full_ids)
+        if answer["cursor"] is None:
+            return show_count(answer["count"])
+        total = client.count(namespace=namespace, memory_type=memory_type)["count"]
+        show_count(answer["count"], total, "--limit or --all shows more")
+
+
+def _all_pages(
+    client: MemoryClient, namespace: str | None, memory_type: str | None
+) -> MemoriesListed:
+    """Every page as if it were one, with progress on standard error."""
+    total = client.count(namespace=namespace, memory_type=memory_type)["count"]
+    memories, cursor = [], None
+    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task("reading", total=total)
+        while True:
+            page = client.list_memories(
+                namespace=namespace, memory_type=memory_type, limit=PAGE_ITEMS, cursor=cursor
+            )
+            memories += page["memories"]
+            progress.advance(task, page["count"])
+            cursor = page["cursor"]
+            if cursor is None:
+                return {
+                    "status": page["status"],
+                    "memories": memories,
+                    "count": len(memories),
+                    "cursor": None,
+                }
+
+
+def history(
+    memory_id: MemoryId,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 50,
+    endpoint: options.Endpoint = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show the versions of a memory, the newest first, also of a deleted one."""
+    with calling(endpoint, as_json=as_json) as client:
+        answer = client.history(whole_id(client, memory_id), limit)
+        if as_json:
+            return print_json(answer)
+        note(answer["memory_id"], "cyan")
+        show_history(answer["versions"])
+        if answer["cursor"] is not None:
+            note("There are older versions; --limit shows more.")

@@ -1,0 +1,174 @@
+"""`recollect up`: the programs of this machine under one supervisor, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from recollect._version import VERSION
+from recollect.cli.failures import FAILED, USAGE, Failure
+from recollect.cli.output import clean, err, out
+from recollect.cli.supervisor import Program, StartFailed, Supervisor
+from recollect.client import AsyncMemoryClient, Retry
+from recollect.client.settings import DEFAULT_ENDPOINT
+from recollect.config import Settings
+from recollect.orchestrator.data_folder import ANNOUNCEMENT_NAME
+from recollect.protocol.errors import RecollectError
+
+PING_S = 1.0
+# Over the time that the orchestrator gives itself to answer what it has accepted.
+STOP_SLACK_S = 10.0
+REMARK_AFTER_ENDS = 5
+LOG_LINES_SHOWN = 10
+LOG_TAIL_BYTES = 64 * 1024
+
+
+class Orchestrator:
+    """How the orchestrator is started, and how one sees that it is ready."""
+
+    def __init__(self, settings: Settings, folder: Path, config: str | None) -> None:
+        self.folder = folder
+        self.log_path = folder / "logs" / "orchestrator.log"
+        self.endpoint = settings.network.bind
+        self._config = ["--config", config] if config else []
+        self._stop_s = settings.network.drain_s + STOP_SLACK_S
+
+    def program(self) -> Program:
+        return Program(
+            "orchestrator", self.command, self.log_path, self.is_ready, stop_s=self._stop_s
+        )
+
+    def command(self) -> Sequence[str]:
+        # The endpoint that was announced: a port that the system chose stays the same from then on.
+        return (
+            *(sys.executable, "-m", "recollect", "orchestrator", "--supervised"),
+            *("--data", str(self.folder), "--bind", self.endpoint, *self._config),
+        )
+
+    async def is_ready(self, pid: int) -> bool:
+        announced = announcement(self.folder)
+        if announced is None or announced.get("pid") != pid:
+            return False
+        endpoint = str(announced["endpoint"])
+        async with AsyncMemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
+            try:
+                await client.ping(timeout=PING_S)
+            except RecollectError:
+                return False
+        self.endpoint = endpoint
+        return True
+
+
+def announcement(folder: Path) -> dict[str, Any] | None:
+    """What the orchestrator that serves a folder, or died over it, left word of."""
+    try:
+        announced = json.loads((folder / ANNOUNCEMENT_NAME).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return announced if isinstance(announced, dict) and "endpoint" in announced else None
+
+
+class Narrator:
+    """Tells people at the terminal what the supervisor does."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self._orchestrator = orchestrator
+
+    def ready(self, program: Program, pid: int, *, again: bool) -> None:
+        if again:
+            _say(f"The {program.name} runs again (process {pid}).", "green")
+        else:
+            out.print(welcome(self._orchestrator), soft_wrap=True)
+
+    def slow(self, program: Program, waited_s: float) -> None:
+        _say(
+            f"The {program.name} is still starting after {waited_s:.0f} s; its log: "
+            f"{program.log_path}"
+        )
+
+    def ended(self, program: Program, how: str, ends_in_a_row: int, pause_s: float) -> None:
+        _say(f"The {program.name} {how}; starting it again in {pause_s:.1f} s.", "yellow")
+        if ends_in_a_row == REMARK_AFTER_ENDS:
+            _say(
+                f"That was {ends_in_a_row} times in a row. It will be tried for as long as this "
+                f"runs; the reason may be in {program.log_path}",
+                "red",
+            )
+
+    def stopping(self) -> None:
+        _say("Stopping: what was accepted is still answered. Ctrl-C again ends it at once.")
+
+    def killed(self, program: Program) -> None:
+        _say(f"The {program.name} did not end in time and was killed; nothing is lost.", "yellow")
+
+
+def _say(message: str, style: str = "") -> None:
+    line = Text.assemble((f"{datetime.now():%H:%M:%S} ", "dim"), (message, style))
+    err.print(line, soft_wrap=True)
+
+
+def welcome(orchestrator: Orchestrator) -> Text:
+    """Where everything is, and what to do first; without a frame, so that it can be copied."""
+    usual = orchestrator.endpoint == DEFAULT_ENDPOINT
+    text = Text.assemble((f"Recollect {VERSION} is up.\n", "bold green"))
+    for name, value in (
+        ("endpoint", orchestrator.endpoint),
+        ("data", str(orchestrator.folder)),
+        ("log", str(orchestrator.log_path)),
+    ):
+        text.append(f"  {name:<10}", "dim").append(f"{value}\n")
+    text.append("\nTry it in another terminal:\n", "dim")
+    if not usual:
+        text.append(f"  export RECOLLECT_ENDPOINT={orchestrator.endpoint}\n")
+    text.append('  recollect add "The build is green since Tuesday."\n')
+    text.append("  recollect search build\n")
+    text.append("\nOr from Python:\n", "dim")
+    given = "" if usual else f'"{orchestrator.endpoint}"'
+    text.append(
+        "  from recollect import MemoryClient\n"
+        f"  with MemoryClient({given}) as memory:\n"
+        '      memory.add_memory("The build is green since Tuesday.")\n'
+        '      print(memory.search_memory("build")["results"])\n'
+    )
+    return text.append("\nCtrl-C stops it.", "dim")
+
+
+async def keep_up(settings: Settings, folder: Path, config: str | None) -> None:
+    """Run everything until SIGINT, SIGTERM or SIGHUP. Raises Failure if it cannot start."""
+    orchestrator = Orchestrator(settings, folder, config)
+    orchestrator.log_path.parent.mkdir(parents=True, exist_ok=True)
+    supervisor = Supervisor([orchestrator.program()], Narrator(orchestrator))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, supervisor.stop)
+    try:
+        await supervisor.run()
+    except StartFailed as failed:
+        raise _explained(failed) from failed
+
+
+def _explained(failed: StartFailed) -> Failure:
+    """The failure that a process wrote into its log as its last word, or the log's end."""
+    path = failed.program.log_path
+    with path.open("rb") as log:
+        log.seek(max(failed.log_offset, path.stat().st_size - LOG_TAIL_BYTES))
+        lines = deque(log.read().decode(errors="replace").splitlines(), LOG_LINES_SHOWN)
+    for line in reversed(lines):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and entry.get("action") == "fail":
+            exit_code = USAGE if failed.code == USAGE else FAILED
+            return Failure(entry["code"], entry["event"], entry["advice"], exit_code=exit_code)
+    last = "".join(f"\n  {clean(line)}" for line in lines)
+    return Failure("start_failed", f"The {failed}.{last}", f"Its whole log: {path}")

@@ -1,0 +1,29 @@
+"""How often each promise is tried: the short counts, or with FULL=1 the full ones."""
+
+from __future__ import annotations
+
+import os
+
+FULL = os.environ.get("FULL", "") not in ("", "0")
+
+SEED = int(os.environ.get("FAULTS_SEED", "20260131"))
+"""One seed replays a run: every random choice of the fault tests derives from it."""
+
+
+def pick(short: int, full: int) -> int:
+    """The count of this run."""
+    return full if FULL else short
+
+
+KILLS = pick(25, 1_000)
+RETRIED_ADDS = pick(500, 10_000)
+HISTORIES = pick(200, 10_000)
+FULL_DISKS = pick(5, 100)
+MALFORMED = pick(10_000, 1_000_000)
+BACKUPS = pick(5, 100)
+DRAINS = pick(5, 100)
+
+
+def timeout_s(short: int) -> int:
+    """The bound of a whole test; full counts get a hundred times as long."""
+    return short * 100 if FULL else short

@@ -1,0 +1,160 @@
+"""P7: a full disk is an explicit error; reads go on; it recovers by itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from recollect import MemoryClient, RecollectError
+from recollect.client import Breaker, Retry
+from tests.faults import counts, database, disk
+from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.ledger import Trial
+from tests.faults.polling import wait_for
+from tests.faults.writers import Writers
+from tests.harness.processes import OrchestratorProcess
+
+REFUSED_WITHIN_S = 20.0
+TRAFFIC_WITHIN_S = 20.0
+
+
+@contextmanager
+def full(process: OrchestratorProcess, size_bytes: int) -> Iterator[None]:
+    with disk.files_limited(process.pid, size_bytes):
+        yield
+
+
+def hasty_client(process: OrchestratorProcess) -> MemoryClient:
+    """A client that shows every answer as it comes."""
+    return process.client(
+        raise_errors=False, retry=Retry(attempts_max=1), breaker=Breaker(fail_max=1_000_000)
+    )
+
+
+def live_through(
+    trial: Trial, process: OrchestratorProcess, log: AcknowledgementLog, number: int
+) -> None:
+    """On the full disk: write until it is refused, and look whether reads go on."""
+    refusals: list[str] = []
+    with hasty_client(process) as client:
+
+        def refused() -> bool:
+            content = f"fullx{number}x{len(log)} is a memory that may not fit {'x' * 500}"
+            try:
+                answer = client.add_memory(content)
+            except RecollectError as error:
+                trial.violated(f"{error!r}")
+                return True
+            if answer["status"] == "success":
+                log.add(Acknowledged(answer["memory_id"], answer["version"], content))
+                return False
+            refusals.append(answer["error"]["code"])  # type: ignore[typeddict-item]
+            return True
+
+        wait_for(refused, within_s=REFUSED_WITHIN_S, what="a write to be refused")
+        for _ in range(20):
+            refused()
+        trial.check(
+            set(refusals) == {"storage_full"}, f"writes were refused as {sorted(set(refusals))}"
+        )
+        known = log.entries()[0]
+        reads = {
+            "get": client.get_memory(known.memory_id, include_deleted=True),
+            "history": client.history(known.memory_id),
+            "search": client.search_memory("remembers"),
+            "semantic": client.semantic_search(known.content),
+            "list": client.list_memories(limit=5),
+            "count": client.count(),
+            "stats": client.stats(),
+            "ping": client.ping(),
+        }
+        for name, answer in reads.items():
+            trial.check(answer["status"] == "success", f"{name} on a full disk: {answer}")
+
+
+def check_recovered(
+    trial: Trial, process: OrchestratorProcess, log: AcknowledgementLog, number: int
+) -> None:
+    with hasty_client(process) as client:
+
+        def writes() -> bool:
+            content = f"freex{number} is stored again"
+            answer = client.add_memory(content, idempotency_key=f"free-{number}")
+            if answer["status"] == "success":
+                log.add(Acknowledged(answer["memory_id"], answer["version"], content))
+            return answer["status"] == "success"
+
+        wait_for(writes, within_s=10.0, what="writing to go on once there is space")
+
+
+@pytest.mark.timeout(counts.timeout_s(120))
+def test_a_full_disk_refuses_writes_serves_reads_and_recovers(
+    orchestrator: OrchestratorProcess, tmp_path: Path
+) -> None:
+    """From one byte, at which even the log cannot be written, to a little above what is there."""
+    chance = random.Random(counts.SEED)
+    log = AcknowledgementLog()
+    pid = orchestrator.pid
+    wal = orchestrator.data / "recollect.db-wal"
+    with Trial("P7") as trial:
+        with Writers(orchestrator.endpoint, log, seed=counts.SEED, count=2) as writers:
+            for number in range(counts.FULL_DISKS):
+                enough = len(log) + 50
+                wait_for(
+                    lambda enough=enough: len(log) >= enough,
+                    within_s=TRAFFIC_WITHIN_S,
+                    what="writes beside the disk's filling",
+                )
+                size_bytes = {0: 1, 1: wal.stat().st_size + 20_000}.get(
+                    number, chance.randint(1, wal.stat().st_size + 50_000)
+                )
+                with full(orchestrator, size_bytes):
+                    live_through(trial, orchestrator, log, number)
+                check_recovered(trial, orchestrator, log, number)
+                trial.case()
+                assert orchestrator.running() and orchestrator.pid == pid, orchestrator.log()
+        for failure in writers.failures:
+            trial.violated(failure)
+        for complaint in log.check(orchestrator.endpoint):
+            trial.violated(complaint)
+        assert orchestrator.stop() == 0
+        for problem in database.problems(orchestrator.data, tmp_path / "copy"):
+            trial.violated(problem)
+
+
+def test_a_filesystem_without_space_is_survived(tmp_path: Path) -> None:
+    log = AcknowledgementLog()
+    with disk.small_filesystem(tmp_path / "small", 8) as mounted:
+        if not mounted:
+            pytest.skip("no filesystem may be mounted here; the limit on file sizes was tried")
+        with (
+            Trial("P7") as trial,
+            OrchestratorProcess(tmp_path / "small" / "data") as process,
+            Writers(process.endpoint, log, seed=counts.SEED, count=2) as writers,
+        ):
+            for number in range(2):
+                enough = len(log) + 50
+                wait_for(
+                    lambda enough=enough: len(log) >= enough,
+                    within_s=TRAFFIC_WITHIN_S,
+                    what="writes beside the disk's filling",
+                )
+                filler = disk.fill(tmp_path / "small")
+                try:
+                    live_through(trial, process, log, number)
+                finally:
+                    filler.unlink()
+                check_recovered(trial, process, log, number)
+                trial.case()
+            writers.stop()
+            for failure in writers.failures:
+                trial.violated(failure)
+            for complaint in log.check(process.endpoint):
+                trial.violated(complaint)
+            assert process.stop() == 0
+            for problem in database.problems(process.data, tmp_path / "copy"):
+                trial.violated(problem)

@@ -1,0 +1,64 @@
+"""P1: an acknowledged write survives kill -9."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.faults import counts, database
+from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults.ledger import Trial
+from tests.faults.polling import wait_for
+from tests.faults.writers import Writers
+from tests.harness.processes import OrchestratorProcess
+
+FAILPOINTS = ("before_commit", "after_commit", "before_reply")
+PASSES_MAX = 60
+ACKNOWLEDGEMENTS_MAX = 120
+TRAFFIC_WITHIN_S = 30.0
+
+
+def run_until_killed(
+    process: OrchestratorProcess, log: AcknowledgementLog, chance: random.Random
+) -> str:
+    """One life under load: killed from outside at a random moment, or from inside at a failpoint."""
+    how = chance.choice(("from outside", *FAILPOINTS))
+    if how == "from outside":
+        process.start(wait=False)
+        enough = len(log) + chance.randint(1, ACKNOWLEDGEMENTS_MAX)
+        wait_for(lambda: len(log) >= enough, within_s=TRAFFIC_WITHIN_S, what="acknowledgements")
+        process.kill()
+    else:
+        passes = chance.randint(1, PASSES_MAX)
+        process.start(wait=False, RECOLLECT_FAILPOINTS=f"{how}:{passes}")
+        assert process.wait_ended() == -9, f"it did not die at {how}:{passes}:\n{process.log()}"
+    return how
+
+
+@pytest.mark.timeout(counts.timeout_s(120))
+def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
+    process = OrchestratorProcess(tmp_path / "data")
+    log = AcknowledgementLog()
+    chance = random.Random(counts.SEED)
+    with Trial("P1") as trial:
+        try:
+            with Writers(process.endpoint, log, seed=counts.SEED) as writers:
+                for number in range(counts.KILLS):
+                    how = run_until_killed(process, log, chance)
+                    trial.case()
+                    for problem in database.problems(process.data, tmp_path / "copy"):
+                        trial.violated(f"after kill {number} ({how}): {problem}")
+                process.start()
+                writers.stop()
+            for failure in writers.failures:
+                trial.violated(failure)
+            for complaint in log.check(process.endpoint):
+                trial.violated(complaint)
+            assert len(log) > 10 * counts.KILLS, "there was too little traffic to lose anything"
+            assert process.stop() == 0
+            for problem in database.problems(process.data, tmp_path / "copy"):
+                trial.violated(f"at the end: {problem}")
+        finally:
+            process.close()

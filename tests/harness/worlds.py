@@ -1,0 +1,85 @@
+"""An orchestrator inside the test's own process: everything but the socket, on any storage."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from recollect.config.settings import Settings, StorageSettings
+from recollect.orchestrator.assembly import Orchestrator
+from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
+from recollect.protocol.errors import from_body
+from recollect.protocol.operation import Operation
+
+T = TypeVar("T")
+ANSWERED_WITHIN_S = 20.0
+
+
+class ManualClock:
+    """A clock that moves when told to, and a microsecond at each look."""
+
+    def __init__(self, now_us: int = 1_800_000_000_000_000) -> None:
+        self._now_us = now_us
+
+    def now_us(self) -> int:
+        self._now_us += 1
+        return self._now_us
+
+    def advance(self, seconds: float) -> None:
+        self._now_us += int(seconds * 1_000_000)
+
+
+class World:
+    """Calls operations and waits for their answers."""
+
+    def __init__(self, url: str, data: Path, settings: Settings | None = None) -> None:
+        data.mkdir(parents=True, exist_ok=True)
+        self._runner = asyncio.Runner()
+        self._ids = itertools.count(1)
+        self.clock = ManualClock()
+        self.settings = msgspec.structs.replace(
+            settings or Settings(), storage=StorageSettings(url=url, data=str(data))
+        )
+        self.open()
+
+    def open(self) -> None:
+        self.orchestrator = self.run(self._open())
+        self.storage = self.orchestrator.storage
+
+    async def _open(self) -> Orchestrator:
+        orchestrator = Orchestrator(self.settings, self.clock)
+        await orchestrator.start()
+        return orchestrator
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(asyncio.wait_for(work, ANSWERED_WITHIN_S))
+
+    def __call__(self, operation: Operation[Any], **envelope: Any) -> Any:
+        """The answer to an operation, or its error raised."""
+        body = self.send(operation.spec.name, msgspec.msgpack.encode(operation), **envelope)
+        if body["status"] == "error":
+            raise from_body(body["error"])
+        return body
+
+    def send(self, name: str, body: bytes, **envelope: Any) -> Any:
+        """The answer to a request, as it is."""
+        request = Request(v=PROTOCOL_VERSION, id=next(self._ids), op=name, body=body, **envelope)
+        return self.run(self._exchange(msgspec.msgpack.encode(request)))
+
+    async def _exchange(self, frame: bytes) -> Any:
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.orchestrator.dispatcher.dispatch(frame, answered.set_result)
+        return msgspec.msgpack.decode(decode_reply(await answered).body)
+
+    def restart(self) -> None:
+        self.run(self.orchestrator.stop())
+        self.open()
+
+    def close(self) -> None:
+        self.run(self.orchestrator.stop())
+        self._runner.close()

@@ -1,0 +1,172 @@
+"""The methods of the clients: the published contract, and nothing declared twice or left out."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect.client
+from recollect.client import AsyncMemoryClient, MemoryClient
+from recollect.client.methods import Method, Operations
+from recollect.protocol.operation import CALL_OPTIONS, REGISTRY
+from recollect.protocol.operations import AddMemory
+
+CLIENTS = [MemoryClient, AsyncMemoryClient]
+
+# The published API: every argument that may be given by position, in its order, with its default.
+REQUIRED = inspect.Parameter.empty
+CONTRACT: dict[str, list[tuple[str, Any]]] = {
+    "add_memory": [
+        ("content", REQUIRED),
+        ("memory_type", "general"),
+        ("memory_tier", "short"),
+        ("importance", 0.5),
+        ("metadata", None),
+        ("tags", None),
+        ("parent_id", None),
+    ],
+    "get_memory": [("memory_id", REQUIRED)],
+    "search_memory": [
+        ("query", REQUIRED),
+        ("memory_type", None),
+        ("limit", 10),
+        ("parent_id", None),
+    ],
+    "semantic_search": [("query", REQUIRED), ("k", 5), ("filters", None)],
+    "update_memory": [("memory_id", REQUIRED), ("update_payload", REQUIRED)],
+    "delete_memory": [("memory_id", REQUIRED), ("cascade", True)],
+    "get_children": [
+        ("parent_id", REQUIRED),
+        ("limit", 50),
+        ("sort_field", "created_at"),
+        ("sort_order", "desc"),
+    ],
+    "add_relationship": [
+        ("source_id", REQUIRED),
+        ("target_id", REQUIRED),
+        ("relationship_type", REQUIRED),
+        ("strength", 1.0),
+    ],
+    "get_related_memories": [("memory_id", REQUIRED), ("relationship_type", None)],
+    "reinforce_memory": [("memory_id", REQUIRED), ("reinforcement_factor", 1.2)],
+    "batch_add_memories": [("memories", REQUIRED)],
+    "batch_get_memories": [("memory_ids", REQUIRED)],
+    "create_context_group": [("name", REQUIRED), ("description", None)],
+    "add_to_group": [("memory_id", REQUIRED), ("group_id", REQUIRED)],
+    "get_memories_by_group": [("group_id", REQUIRED)],
+    "create_session": [
+        ("user_id", REQUIRED),
+        ("session_type", "conversation"),
+        ("session_metadata", None),
+    ],
+}
+
+SHORT_NAMES = {
+    "add": "add_memory",
+    "remember": "add_memory",
+    "search": "search_memory",
+    "get": "get_memory",
+    "update": "update_memory",
+    "delete": "delete_memory",
+    "forget": "delete_memory",
+    "recall": "semantic_search",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("name", CONTRACT)
+def test_signatures_are_the_published_ones(client: type, name: str) -> None:
+    parameters = list(inspect.signature(getattr(client, name)).parameters.values())[1:]
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    assert [(p.name, p.default) for p in positional] == CONTRACT[name]
+    assert {p.name for p in parameters} >= CALL_OPTIONS
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_operation_is_a_method_of_both_clients(client: type) -> None:
+    methods = {
+        name: attribute.operation
+        for name, attribute in vars(Operations).items()
+        if isinstance(attribute, Method) and name not in SHORT_NAMES
+    }
+    assert methods == REGISTRY
+    for name in methods:
+        assert getattr(client, name).__name__ == name
+
+
+@pytest.mark.parametrize(("short", "name"), SHORT_NAMES.items())
+def test_short_names_are_the_same_methods(short: str, name: str) -> None:
+    assert vars(Operations)[short] is vars(Operations)[name]
+
+
+def test_a_method_documents_itself_and_its_arguments() -> None:
+    with MemoryClient() as client:
+        doc = inspect.getdoc(client.add_memory)
+        assert doc is not None
+        assert doc.startswith("Store one memory and make it searchable.")
+        assert "content: What to remember." in doc
+        signature = inspect.signature(client.add_memory)
+    assert signature.parameters["content"].annotation is str
+    assert signature.return_annotation.__name__ == "MemoryAdded"
+
+
+def test_methods_make_their_operation_and_go_through_the_one_door() -> None:
+    calls: list[Any] = []
+
+    class Recorder(MemoryClient):
+        def call(self, operation: Any, /) -> Any:
+            calls.append(operation)
+
+    with Recorder() as client:
+        client.add_memory("text", "semantic", "long", 0.9, {"a": 1}, ["t"], "p", namespace="app:x")
+        client.forget("m", False)
+    added, deleted = calls
+    assert added == AddMemory(
+        "text",
+        memory_type="semantic",
+        memory_tier="long",
+        importance=0.9,
+        metadata={"a": 1},
+        tags=["t"],
+        parent_id="p",
+        namespace="app:x",
+    )
+    assert (deleted.memory_id, deleted.cascade) == ("m", False)
+
+
+def test_a_subclass_can_extend_a_method_by_super() -> None:
+    calls: list[Any] = []
+
+    class Loud(MemoryClient):
+        def call(self, operation: Any, /) -> Any:
+            calls.append(operation.content)
+
+        def add_memory(self, content: str, **options: Any) -> Any:  # type: ignore[override]
+            return super().add_memory(content.upper(), **options)
+
+    with Loud() as client:
+        client.add_memory("a")
+        client.add_memory("b")
+    assert calls == ["A", "B"]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"content": "x", "colour": "red"}])
+def test_wrong_arguments_are_a_type_error_as_with_any_function(arguments: dict[str, Any]) -> None:
+    with MemoryClient() as client, pytest.raises(TypeError):
+        client.add_memory(**arguments)
+
+
+def test_all_names_what_the_package_exports() -> None:
+    tree = ast.parse(Path(recollect.client.__file__).read_text())
+    imported = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == set(recollect.client.__all__)
+    assert all(hasattr(recollect.client, name) for name in recollect.client.__all__)

@@ -1,0 +1,83 @@
+"""Every statement on a hot path finds its rows by an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.orchestrator import accesses, idempotency, index_loading, memory_store, rows
+from recollect.orchestrator.search import lexical
+from recollect.orchestrator.search.filters import namespace_condition
+from recollect.orchestrator.services import deletion, groups, listing, relationships
+from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+
+ALIVE = "deleted_us IS NULL AND (expires_us IS NULL OR expires_us > 0)"
+STATEMENTS = {
+    "get by id": rows.SELECT_BY_ID,
+    "get by number": rows.SELECT_BY_NUM,
+    "update": rows.UPDATE,
+    "reinforce": rows.UPDATE_FADING,
+    "key holder": memory_store.KEY_HOLDER,
+    "version at a time": memory_store.VERSION_AT,
+    "version by number": memory_store.VERSION_BY_NUMBER,
+    "vector of a memory": memory_store.SELECT_VECTOR,
+    "access": accesses.SELECT_FADING,
+    "access update": accesses.UPDATE_ACCESS,
+    "idempotency": idempotency.FIND,
+    "old answers": idempotency.TRIM,
+    "history": listing.OLD_VERSIONS,
+    "children": listing.CHILDREN.format(after="", column="created_us", order="desc"),
+    "newest first": listing.LIST.format(condition=ALIVE),
+    "a namespace": "SELECT num FROM memories WHERE " + namespace_condition("user:a")[0],
+    "living children": deletion.LIVING_CHILDREN,
+    "tree": deletion.LIVING_TREE,
+    "links out": relationships.LINKS_OUT.format(of_type=""),
+    "links in": relationships.LINKS_IN.format(of_type=""),
+    "links of a type": relationships.LINKS_IN.format(of_type="AND relationship_type = ?"),
+    "members": groups.MEMBERS,
+    "group": groups.FIND_GROUP,
+    "feed": journal.SCAN,
+    "vectors at start": index_loading.VECTORS,
+    "search by words": lexical.FIND.format(condition=ALIVE),
+    "what has faded": "SELECT num FROM memories WHERE fades_us < ? AND deleted_us IS NULL "
+    "AND archived_us IS NULL",
+    "what has expired": "SELECT num FROM memories WHERE expires_us < ?",
+    **{f"erase {at}": statement for at, statement in enumerate(memory_store.ERASE)},
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> SqliteSession:
+    path = tmp_path_factory.mktemp("plans") / "recollect.db"
+    session = SqliteSession(path, page_cache_mb=4, readonly=False)
+    apply_migrations(session, migrations.FOLDER / "sqlite")
+    return session
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_no_statement_scans_a_table(session: SqliteSession, name: str) -> None:
+    sql = STATEMENTS[name]
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    steps = [str(row[3]) for row in plan]
+    scans = [
+        step
+        for step in steps
+        # Walking the primary key in order up to a LIMIT, a CTE or a virtual table is no full scan.
+        if step.startswith("SCAN")
+        and "VIRTUAL TABLE" not in step
+        and step not in ("SCAN tree", "SCAN up")
+        and not (name == "newest first" and step == "SCAN memories")
+    ]
+    assert scans == [], steps
+
+
+def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
+    plan = session.execute("EXPLAIN QUERY PLAN SELECT num FROM memories WHERE content = ?", ["x"])
+    assert str(plan[0][3]).startswith("SCAN")
+
+
+def test_migrations_are_found(tmp_path: Path) -> None:
+    assert [number for number, _, _ in migrations.available(migrations.FOLDER / "sqlite")] == [1]
+    assert [number for number, _, _ in migrations.available(migrations.FOLDER / "postgres")] == [1]
