@@ -1,16 +1,91 @@
 """All commands, put together."""
 
+from __future__ import annotations
+
 import sys
+from typing import Annotated
 
 import typer
 
-from recollect.cli import process_commands
+from recollect._version import VERSION
+from recollect.cli import (
+    backup_commands,
+    doctor_command,
+    memory_commands,
+    process_commands,
+    status_commands,
+)
+from recollect.cli.output import out
 
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(process_commands.orchestrator)
-app.command()(process_commands.up)
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="recollect",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"recollect {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+            metavar="",
+        ),
+    ] = False,
+) -> None:
+    """One shared, durable memory for AI agents.
+
+    Start with `recollect up`, then `recollect add "…"` and `recollect search "…"`.
+    """
+
+
+PANELS = {
+    "Run": (process_commands.up, process_commands.orchestrator),
+    "Remember": (
+        memory_commands.add,
+        memory_commands.get,
+        memory_commands.search,
+        memory_commands.list_,
+        memory_commands.history,
+    ),
+    "Look after it": (
+        status_commands.ping,
+        status_commands.stats,
+        doctor_command.doctor,
+        backup_commands.backup,
+        backup_commands.restore,
+        status_commands.version,
+    ),
+}
+for _panel, _commands in PANELS.items():
+    for _command in _commands:
+        app.command(_command.__name__.rstrip("_"), rich_help_panel=_panel)(_command)
 
 
 def run() -> int:
-    app()
+    """Run the command; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows another one; that is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0

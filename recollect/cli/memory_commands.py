@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
@@ -42,9 +42,7 @@ def add(
         str,
         typer.Option("--type", "-t", help="general, semantic, episodic, … or a word of yours."),
     ] = "general",
-    tier: Annotated[
-        str, typer.Option(help="How fast it fades: short, medium or long.")
-    ] = "short",
+    tier: Annotated[str, typer.Option(help="How fast it fades: short, medium or long.")] = "short",
     importance: Annotated[
         float, typer.Option(help="From 0 to 1; important memories fade more slowly.")
     ] = 0.5,
@@ -73,7 +71,8 @@ def add(
         answer = client.add_memory(
             _content(text),
             memory_type,
-            tier,
+            # Whether there is such a tier, the orchestrator says.
+            cast(Literal["short"], tier),
             importance,
             _object(metadata),
             tag or None,
@@ -172,9 +171,7 @@ def list_(
         if everything:
             answer = _all_pages(client, namespace, memory_type)
         else:
-            answer = client.list_memories(
-                namespace=namespace, memory_type=memory_type, limit=limit
-            )
+            answer = client.list_memories(namespace=namespace, memory_type=memory_type, limit=limit)
         if as_json:
             return print_json(answer)
         if not answer["memories"]:

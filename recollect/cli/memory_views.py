@@ -33,10 +33,10 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     table.add_column("strength", no_wrap=True)
     table.add_column("written", no_wrap=True, justify="right")
     for memory in memories:
-        score = [f"{memory['score']:.2f}"] if "score" in memory else []
+        score = memory.get("score")
         table.add_row(
             memory["id"] if full else short_id(memory["id"]),
-            *score,
+            *([f"{score:.2f}"] if scored else []),
             _summary(memory, columns=max(20, out.width - (88 if full else 60))),
             memory["memory_type"],
             Text.assemble(bar(memory["strength"]), f" {memory['memory_tier']}"),

@@ -35,9 +35,7 @@ def orchestrator(
         raise typer.Exit(process.run(settings))
 
 
-def up(
-    data: options.Data = None, bind: options.Bind = None, config: options.Config = None
-) -> None:
+def up(data: options.Data = None, bind: options.Bind = None, config: options.Config = None) -> None:
     """Start everything on this machine, and keep it running until Ctrl-C."""
     with reporting(show_failure):
         settings = options.settings_from(config, data, bind)

@@ -50,9 +50,7 @@ def stats(endpoint: options.Endpoint = None, as_json: options.AsJson = False) ->
         if as_json:
             return print_json(answer)
         sections = [_section(name, facts) for name, facts in _facts(answer).items()]
-        out.print(
-            Panel(Group(*sections), title=client.endpoint, title_align="left", expand=False)
-        )
+        out.print(Panel(Group(*sections), title=client.endpoint, title_align="left", expand=False))
 
 
 def _section(name: str, facts: dict[str, str]) -> Table:
@@ -112,5 +110,7 @@ def version(as_json: options.AsJson = False) -> None:
     if as_json:
         return print_json({"status": "success", **parts})
     out.print(f"recollect {VERSION}")
-    out.print(", ".join(f"{name} {number}" for name, number in parts.items() if name != "recollect"),
-              style="dim")
+    out.print(
+        ", ".join(f"{name} {number}" for name, number in parts.items() if name != "recollect"),
+        style="dim",
+    )

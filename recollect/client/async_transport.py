@@ -128,8 +128,9 @@ class AsyncTransport:
                 self._dealer.send(frame, zmq.NOBLOCK)
                 return
             except zmq.Again:
-                await self._await_connection(until_s - self._clock())
-                self._hear()
+                pass
+            await self._await_connection(until_s - self._clock())
+            self._hear()
 
     async def _await_connection(self, timeout_s: float) -> None:
         assert self._loop is not None

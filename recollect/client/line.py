@@ -39,9 +39,12 @@ class Line:
         now_s = self._clock()
         if now_s - self._used_at_s > RESTED_S:
             sockets.was_disconnected(self._monitor)
+        connected = True
         try:
             self._dealer.send(frame, zmq.NOBLOCK)
         except zmq.Again:
+            connected = False
+        if not connected:
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
             sockets.was_disconnected(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)

@@ -22,7 +22,7 @@ from recollect.orchestrator.embedding.interface import Vectors
 
 Slots = npt.NDArray[np.int64]
 
-WORD_REPEATS = 4  # a whole word weighs as much as this many of its n-grams
+WORD_REPEATS = 2  # a whole word weighs as much as this many of its n-grams
 NGRAM_SIZES = (3, 4)
 WORDS_CACHED_MAX = 50_000
 

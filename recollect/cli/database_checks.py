@@ -1,0 +1,175 @@
+"""What `recollect doctor` looks at in the database, all of it on one read-only snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect.cli.findings import Finding, fail, ok, warn
+from recollect.cli.output import counted, size
+from recollect.orchestrator.embedding.hashed import HashedEmbedder
+from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.interface import Params, Row, Session
+from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+
+BUSY_TIMEOUT_MS = 10_000
+PROBLEMS_MAX = 5
+VECTOR_ITEM_BYTES = 4
+
+RESTORE = "Stop the orchestrator and restore a backup: recollect restore BACKUP --data NEW_FOLDER"
+RESTART = "Restart the orchestrator: it embeds what is missing when it starts."
+
+COUNT_LIVING = "SELECT count(*) FROM memories WHERE deleted_us IS NULL"
+# Of the living memories: those without any vector, with one of another model, of a wrong length.
+COUNT_VECTORS = """
+SELECT coalesce(sum(v.num IS NULL), 0), coalesce(sum(v.model <> ?1), 0),
+       coalesce(sum(v.model = ?1 AND length(v.vector) <> ?2), 0)
+FROM memories m LEFT JOIN vectors v ON v.num = m.num WHERE m.deleted_us IS NULL
+"""
+COUNT_ORPHANS = """
+SELECT count(*) FROM vectors WHERE num NOT IN (SELECT num FROM memories)
+"""
+# The words of a memory are indexed while it is neither deleted nor archived.
+COUNT_UNINDEXED = """
+SELECT count(*) FROM memories
+WHERE deleted_us IS NULL AND archived_us IS NULL
+  AND num NOT IN (SELECT rowid FROM memories_fts)
+"""
+COUNT_INDEXED_IN_VAIN = """
+SELECT count(*) FROM memories_fts WHERE rowid NOT IN
+    (SELECT num FROM memories WHERE deleted_us IS NULL AND archived_us IS NULL)
+"""
+
+
+class ReadOnlySession:
+    """A connection that cannot write, whatever is asked of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        return self._connection.execute(sql, tuple(params)).fetchall()
+
+    def executemany(self, sql: str, rows: Any) -> None:
+        raise AssertionError("a check-up does not write")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def check_database(folder: Path, dimensions: int) -> Iterator[Finding]:
+    """Everything there is to say of the database in a data folder that exists."""
+    path = folder / DATABASE_NAME
+    if not path.exists():
+        yield warn("database", f"{path} does not exist yet.", "`recollect up` makes it.")
+        return
+    try:
+        session = ReadOnlySession(path)
+        try:
+            session.execute("BEGIN")
+            yield from _check(session, path, dimensions)
+        finally:
+            session.close()
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        yield fail("database", f"{path} cannot be read: {error}.", RESTORE)
+    except apsw.Error as error:
+        yield fail("database", f"{path} cannot be checked: {error}.", "Check who may read it.")
+
+
+def _check(session: Session, path: Path, dimensions: int) -> Iterator[Finding]:
+    yield _integrity(session, path)
+    schema = _schema(session)
+    yield schema
+    if schema.state == "fail":
+        return
+    yield _journal(session)
+    [(living,)] = session.execute(COUNT_LIVING)
+    yield from _vectors(session, living, HashedEmbedder(dimensions))
+    yield _words(session, living)
+
+
+def _integrity(session: Session, path: Path) -> Finding:
+    found = [str(row[0]) for row in session.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})")]
+    if found != ["ok"]:
+        return fail("database", f"SQLite finds damage: {'; '.join(found)}.", RESTORE)
+    return ok("database", f"{path.name}, {size(path.stat().st_size)}, is whole.")
+
+
+def _schema(session: Session) -> Finding:
+    known = len(migrations.available(migrations.FOLDER / "sqlite"))
+    try:
+        [(number,)] = session.execute("SELECT max(number) FROM schema_migrations")
+    except apsw.SQLError:
+        number = None
+    if number is None:
+        return fail(
+            "schema",
+            "The file is a database, but not one of Recollect's.",
+            "Choose another data folder.",
+        )
+    if number > known:
+        return fail(
+            "schema",
+            f"The database has schema {number}; this version knows up to {known}.",
+            "Install the version that wrote it, or a newer one.",
+        )
+    if number < known:
+        return warn(
+            "schema",
+            f"The database has schema {number} of {known}.",
+            "The next start of the orchestrator brings it up to date; make a backup before.",
+        )
+    return ok("schema", f"Schema {number} is the newest.")
+
+
+def _journal(session: Session) -> Finding:
+    if complaint := journal.verify(session):
+        return fail(
+            "journal",
+            f"The chain of the audit is broken: {complaint}.",
+            "Somebody or something changed the past. Compare with a backup.",
+        )
+    [(entries,)] = session.execute("SELECT count(*) FROM journal")
+    text = "1 entry fits" if entries == 1 else f"{entries:,} entries fit"
+    return ok("journal", f"{text} the chain.")
+
+
+def _vectors(session: Session, living: int, embedder: HashedEmbedder) -> Iterator[Finding]:
+    expected = (embedder.model, VECTOR_ITEM_BYTES * embedder.dimensions)
+    [(missing, foreign, misshapen)] = session.execute(COUNT_VECTORS, expected)
+    [(orphans,)] = session.execute(COUNT_ORPHANS)
+    if missing:
+        yield fail("vectors", f"{counted(missing, 'memory')} without a vector.", RESTART)
+    if misshapen:
+        yield fail("vectors", f"{counted(misshapen, 'vector')} of a wrong length.", RESTORE)
+    if foreign:
+        yield warn(
+            "vectors",
+            f"{counted(foreign, 'vector')} of a model other than {embedder.model}.",
+            "The next start of the orchestrator embeds them anew.",
+        )
+    if orphans:
+        yield warn(
+            "vectors",
+            f"{counted(orphans, 'vector')} without a memory.",
+            "They do no harm; please report how this came about.",
+        )
+    if not (missing or misshapen or foreign or orphans):
+        yield ok("vectors", f"{counted(living, 'living memory')}, each with its vector.")
+
+
+def _words(session: Session, living: int) -> Finding:
+    [(unindexed,)] = session.execute(COUNT_UNINDEXED)
+    [(in_vain,)] = session.execute(COUNT_INDEXED_IN_VAIN)
+    if unindexed or in_vain:
+        return fail(
+            "words",
+            f"The full-text index lacks {counted(unindexed, 'memory')} and holds "
+            f"{counted(in_vain, 'entry')} too many.",
+            "Searching by words misses something. " + RESTORE,
+        )
+    return ok("words", "The full-text index agrees with the memories.")

@@ -1,0 +1,140 @@
+"""The check-up: configuration, data folder, database and orchestrator, each as far as it goes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from recollect._version import VERSION
+from recollect.cli.findings import Finding, fail, ok, warn
+from recollect.cli.options import settings_from
+from recollect.cli.output import in_words, size
+from recollect.cli.running import announcement
+from recollect.client import MemoryClient, Retry
+from recollect.client.settings import ENDPOINT_VARIABLE, endpoint_or_default
+from recollect.config import ConfigError, Settings
+from recollect.orchestrator.data_folder import LOCK_NAME
+from recollect.protocol.errors import RecollectError
+
+# Versions before it can damage a database whose write-ahead log is reset at a bad moment.
+SQLITE_LEAST = (3, 51, 3)
+FREE_BYTES_LEAST = 100_000_000
+FREE_BYTES_WANTED = 1_000_000_000
+PING_S = 3.0
+
+
+def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iterator[Finding]:
+    """Every finding, one after the other; nothing is changed."""
+    yield _sqlite()
+    settings = Settings()
+    try:
+        settings = settings_from(config, data)
+        yield ok("config", "All settings are valid.")
+    except ConfigError as error:
+        for problem in error.problems:
+            yield fail("config", f"{problem}.", "Put it right; until then nothing starts.")
+    folder = Path(data if data is not None else settings.storage.data)
+    held = False
+    if settings.storage.url != "sqlite":
+        yield warn(
+            "database",
+            "The database is a server's, which this check-up does not look into.",
+            "Use the tools of that server.",
+        )
+    elif folder.is_dir():
+        yield from _folder(folder)
+        held = is_held(folder)
+        yield _lock(folder, held)
+        yield from _database(folder, settings.embedding.dimensions)
+    elif folder.exists():
+        yield fail("data", f"{folder} is not a folder.", "Choose another with --data.")
+    else:
+        yield warn("data", f"{folder} does not exist yet.", "`recollect up` makes it.")
+    yield _orchestrator(folder, endpoint or os.environ.get(ENDPOINT_VARIABLE), held)
+
+
+def _sqlite() -> Finding:
+    import apsw
+
+    number = apsw.sqlite_lib_version()
+    if tuple(map(int, number.split("."))) < SQLITE_LEAST:
+        least = ".".join(map(str, SQLITE_LEAST))
+        return fail(
+            "sqlite", f"SQLite {number} is older than {least}.", "pip install --upgrade apsw"
+        )
+    return ok("sqlite", f"SQLite {number}, Recollect {VERSION}.")
+
+
+def _folder(folder: Path) -> Iterator[Finding]:
+    if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield ok("data", f"{folder.resolve()} can be written.")
+    else:
+        yield fail(
+            "data",
+            f"{folder.resolve()} cannot be written.",
+            "Run as its owner, or change who may write it.",
+        )
+    free = shutil.disk_usage(folder).free
+    if free < FREE_BYTES_LEAST:
+        yield fail("disk", f"Only {size(free)} are free.", "Free some space: writes will fail.")
+    elif free < FREE_BYTES_WANTED:
+        yield warn("disk", f"Only {size(free)} are free.", "Free some space soon.")
+    else:
+        yield ok("disk", f"{size(free)} are free.")
+
+
+def is_held(folder: Path) -> bool:
+    """Whether an orchestrator, or another command, has the folder to itself just now."""
+    try:
+        with (folder / LOCK_NAME).open("rb") as file:
+            # Shared and let go at once: two check-ups do not see each other.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _lock(folder: Path, held: bool) -> Finding:
+    if not held:
+        return ok("lock", "No process holds the folder.")
+    try:
+        holder = (folder / LOCK_NAME).read_text().strip()
+    except OSError:
+        holder = ""
+    return ok("lock", f"Process {holder or 'unknown'} holds the folder.")
+
+
+def _database(folder: Path, dimensions: int) -> Iterator[Finding]:
+    from recollect.cli.database_checks import check_database  # needs faiss's numpy
+
+    yield from check_database(folder, dimensions)
+
+
+def _orchestrator(folder: Path, named: str | None, held: bool) -> Finding:
+    """Whether somebody answers: where it was said, else where the folder's orchestrator listens."""
+    announced = announcement(folder) if held else None
+    endpoint = named or (str(announced["endpoint"]) if announced else endpoint_or_default(None))
+    try:
+        with MemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
+            pong = client.ping(timeout=PING_S)
+    except RecollectError as error:
+        if held:
+            return fail(
+                "orchestrator",
+                f"A process holds the folder, but none answers at {endpoint} ({error.code}).",
+                "It may be starting or hang: look at its log, then restart it.",
+            )
+        if named:
+            return fail("orchestrator", error.message, "Start it, or name the right endpoint.")
+        return warn("orchestrator", f"None answers at {endpoint}.", "`recollect up` starts one.")
+    answer = f"Version {pong['version']} answers at {endpoint}, up for {in_words(pong['uptime_s'])}"
+    if pong["version"] != VERSION:
+        return warn(
+            "orchestrator", f"{answer}; this is version {VERSION}.", "Use the same version on both."
+        )
+    return ok("orchestrator", f"{answer}.")
