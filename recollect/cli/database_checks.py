@@ -96,7 +96,8 @@ def _integrity(session: Session, path: Path) -> Finding:
     found = [str(row[0]) for row in session.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})")]
     if found != ["ok"]:
         return fail("database", f"SQLite finds damage: {'; '.join(found)}.", RESTORE)
-    return ok("database", f"{path.name}, {size(path.stat().st_size)}, is whole.")
+    total = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+    return ok("database", f"{path.name}, {size(total)}, is whole.")
 
 
 def _schema(session: Session) -> Finding:

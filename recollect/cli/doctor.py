@@ -14,7 +14,7 @@ from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
 from recollect.cli.running import announcement
 from recollect.client import MemoryClient, Retry
-from recollect.client.settings import ENDPOINT_VARIABLE, endpoint_or_default
+from recollect.client.settings import endpoint_or_default
 from recollect.config import ConfigError, Settings
 from recollect.orchestrator.data_folder import LOCK_NAME
 from recollect.protocol.errors import RecollectError
@@ -37,7 +37,6 @@ def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iter
         for problem in error.problems:
             yield fail("config", f"{problem}.", "Put it right; until then nothing starts.")
     folder = Path(data if data is not None else settings.storage.data)
-    held = False
     if settings.storage.url != "sqlite":
         yield warn(
             "database",
@@ -46,14 +45,12 @@ def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iter
         )
     elif folder.is_dir():
         yield from _folder(folder)
-        held = is_held(folder)
-        yield _lock(folder, held)
         yield from _database(folder, settings.embedding.dimensions)
     elif folder.exists():
         yield fail("data", f"{folder} is not a folder.", "Choose another with --data.")
     else:
         yield warn("data", f"{folder} does not exist yet.", "`recollect up` makes it.")
-    yield _orchestrator(folder, endpoint or os.environ.get(ENDPOINT_VARIABLE), held)
+    yield _orchestrator(folder, endpoint)
 
 
 def _sqlite() -> Finding:
@@ -84,29 +81,24 @@ def _folder(folder: Path) -> Iterator[Finding]:
         yield warn("disk", f"Only {size(free)} are free.", "Free some space soon.")
     else:
         yield ok("disk", f"{size(free)} are free.")
+    holder = holder_of(folder)
+    yield ok(
+        "lock", f"Process {holder} holds the folder." if holder else "Nobody holds the folder."
+    )
 
 
-def is_held(folder: Path) -> bool:
-    """Whether an orchestrator, or another command, has the folder to itself just now."""
+def holder_of(folder: Path) -> str | None:
+    """The process that has the folder to itself just now; None if nobody has."""
     try:
-        with (folder / LOCK_NAME).open("rb") as file:
-            # Shared and let go at once: two check-ups do not see each other.
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        with (folder / LOCK_NAME).open() as file:
+            try:
+                # Shared and let go at once: two check-ups do not see each other.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or "unknown"
     except OSError:
-        return False
-    return False
-
-
-def _lock(folder: Path, held: bool) -> Finding:
-    if not held:
-        return ok("lock", "No process holds the folder.")
-    try:
-        holder = (folder / LOCK_NAME).read_text().strip()
-    except OSError:
-        holder = ""
-    return ok("lock", f"Process {holder or 'unknown'} holds the folder.")
+        pass
+    return None
 
 
 def _database(folder: Path, dimensions: int) -> Iterator[Finding]:
@@ -115,19 +107,29 @@ def _database(folder: Path, dimensions: int) -> Iterator[Finding]:
     yield from check_database(folder, dimensions)
 
 
-def _orchestrator(folder: Path, named: str | None, held: bool) -> Finding:
+def _orchestrator(folder: Path, named: str | None) -> Finding:
     """Whether somebody answers: where it was said, else where the folder's orchestrator listens."""
-    announced = announcement(folder) if held else None
-    endpoint = named or (str(announced["endpoint"]) if announced else endpoint_or_default(None))
+    holder, announced = holder_of(folder), announcement(folder)
+    serving = holder is not None and announced is not None and str(announced["pid"]) == holder
+    if holder is not None and not serving and named is None:
+        return warn(
+            "orchestrator",
+            f"Process {holder} holds the folder, but has not said where it listens.",
+            "It may still be starting: look again in a moment.",
+        )
+    if named is None and announced is not None and serving:
+        named = str(announced["endpoint"])
+    endpoint = endpoint_or_default(named)
     try:
         with MemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
             pong = client.ping(timeout=PING_S)
     except RecollectError as error:
-        if held:
+        if serving:
             return fail(
                 "orchestrator",
-                f"A process holds the folder, but none answers at {endpoint} ({error.code}).",
-                "It may be starting or hang: look at its log, then restart it.",
+                f"Process {holder} holds the folder, but none answers at {endpoint} "
+                f"({error.code}).",
+                "It may hang: look at its log, then restart it.",
             )
         if named:
             return fail("orchestrator", error.message, "Start it, or name the right endpoint.")

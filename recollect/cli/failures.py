@@ -26,7 +26,6 @@ USAGE = 2
 # What to do about an error whose message does not say it already.
 ADVICE = {
     "not_found": "`recollect list` shows what there is.",
-    "invalid_argument": "The command's --help says what it takes.",
     "already_exists": "Choose another key, or read the one that is there.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",

@@ -31,7 +31,7 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     table.add_column("memory", ratio=1, overflow="ellipsis")
     table.add_column("type", no_wrap=True)
     table.add_column("strength", no_wrap=True)
-    table.add_column("written", no_wrap=True, justify="right")
+    table.add_column("updated", no_wrap=True, justify="right")
     for memory in memories:
         score = memory.get("score")
         table.add_row(
@@ -43,7 +43,7 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
             ago(memory["updated_at"]),
         )
     out.print(table)
-    if not full:
+    if not full and out.is_terminal:
         note("An id may be given by its end, as shown here; --full-ids shows it whole.")
 
 

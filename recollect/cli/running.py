@@ -74,7 +74,11 @@ def announcement(folder: Path) -> dict[str, Any] | None:
         announced = json.loads((folder / ANNOUNCEMENT_NAME).read_bytes())
     except (OSError, ValueError):
         return None
-    return announced if isinstance(announced, dict) and "endpoint" in announced else None
+    return (
+        announced
+        if isinstance(announced, dict) and {"pid", "endpoint"} <= announced.keys()
+        else None
+    )
 
 
 class Narrator:

@@ -1,0 +1,241 @@
+"""get, add and batch beside a raw echo and raw SQLite; start-up and import beside bare Python."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.load import latencies_us, throughput
+from benchmarks.raw import EchoClient, RawStore, echo_server
+from benchmarks.table import Row, at_least, at_most, medians, p50, show
+from recollect import MemoryClient
+
+CLIENTS = 8
+SECONDS = 2.0
+ROUNDS = 3
+DIMENSIONS = 256
+STARTUP_MEMORIES = 100_000
+CONTENT = (
+    "During the review on Thursday Anna and Bo agreed that the ingest service keeps its retry "
+    "queue in Redis, that deployments wait for the canary, and that number {} is on call."
+)
+
+
+class Service:
+    """An orchestrator process for measuring."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._environment = {
+            name: value
+            for name, value in os.environ.items()
+            # Compiled modules must be kept as on any user's machine, or start-up is not measured.
+            if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith("RECOLLECT_")
+        }
+
+    def start(self) -> float:
+        """Start and wait until it answers; the seconds that took."""
+        import socket
+
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+        started = time.perf_counter()
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "recollect",
+                "orchestrator",
+                "--data",
+                str(self._data),
+                "--bind",
+                self.endpoint,
+            ],
+            env=self._environment,
+            stderr=subprocess.DEVNULL,
+        )
+        with MemoryClient(self.endpoint) as client:
+            while time.perf_counter() - started < 60:
+                try:
+                    client.ping(timeout=0.2)
+                    return time.perf_counter() - started
+                except Exception:
+                    client.reset_circuit_breaker()
+        raise RuntimeError("the orchestrator did not start")
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+def reads(service: Service) -> list[Row]:
+    """get_memory beside an echo of the same bytes."""
+    with MemoryClient(service.endpoint) as client:
+        ids = [client.add_memory(CONTENT.format(n))["memory_id"] for n in range(100)]
+        reply_bytes = len(str(client.get_memory(ids[0])))
+
+        def measure() -> dict[str, float]:
+            turns = itertools.cycle(ids)
+            with echo_server(reply_bytes) as echo_endpoint:
+                echo = EchoClient(echo_endpoint, 80)
+                echo_us = p50(latencies_us(echo.call, 3000))
+                get_us = p50(latencies_us(lambda: _ignore(client.get_memory(next(turns))), 3000))
+                echo_rate = throughput(
+                    lambda _: EchoClient(echo_endpoint, 80).call, CLIENTS, SECONDS
+                )
+            get_rate = throughput(lambda _: _getter(service.endpoint, ids), CLIENTS, SECONDS)
+            return {"echo": echo_us, "get": get_us, "echo/s": echo_rate, "get/s": get_rate}
+
+        found = medians(measure, ROUNDS)
+    return [
+        at_most("get_memory, p50", found["get"], found["echo"], 1.5, "µs", "raw echo"),
+        at_least(
+            f"get_memory, {CLIENTS} clients", found["get/s"], found["echo/s"], 0.7, "/s", "raw echo"
+        ),
+    ]
+
+
+def _getter(endpoint: str, ids: list[str]) -> Callable[[], None]:
+    client, turns = MemoryClient(endpoint), itertools.cycle(ids)
+    return lambda: _ignore(client.get_memory(next(turns)))
+
+
+def _adder(endpoint: str, number: int) -> Callable[[], None]:
+    client, turns = MemoryClient(endpoint), itertools.count(number * 10**6)
+    return lambda: _ignore(client.add_memory(CONTENT.format(next(turns)), tags=["bench"]))
+
+
+def _ignore(answer: object) -> None:
+    """Nothing: the call itself is what is measured."""
+
+
+def writes(service: Service, folder: Path) -> list[Row]:
+    """add_memory and batches beside the same rows written to SQLite by hand."""
+    raw = RawStore(folder / "raw", DIMENSIONS)
+    counter = itertools.count()
+
+    def raw_commit(size: int) -> None:
+        raw.commit([CONTENT.format(next(counter)) for _ in range(size)])
+
+    with MemoryClient(service.endpoint, timeout=60.0) as client:
+
+        def batch() -> None:
+            items = [{"content": CONTENT.format(n), "tags": ["bench"]} for n in range(1000)]
+            client.batch_add_memories(items)
+
+        def measure() -> dict[str, float]:
+            with echo_server(200) as echo_endpoint:
+                echo_us = p50(latencies_us(EchoClient(echo_endpoint, 300).call, 2000))
+            one_us = p50(latencies_us(lambda: raw_commit(1), 500))
+            group_us = p50(latencies_us(lambda: raw_commit(CLIENTS), 300, warmup=20))
+            thousand_us = p50(latencies_us(lambda: raw_commit(1000), 10, warmup=2))
+            add_us = p50(latencies_us(_adder(service.endpoint, 99), 500))
+            batch_us = p50(latencies_us(batch, 10, warmup=2))
+            add_rate = throughput(lambda n: _adder(service.endpoint, n), CLIENTS, SECONDS)
+            return {
+                "echo": echo_us,
+                "one": one_us,
+                "group/s": CLIENTS * 1e6 / group_us,
+                "thousand/s": 1000e6 / thousand_us,
+                "add": add_us,
+                "add/s": add_rate,
+                "batch/s": 1000e6 / batch_us,
+            }
+
+        found = medians(measure, ROUNDS)
+    raw.close()
+    allowed = found["echo"] + 1.5 * found["one"]
+    return [
+        at_most("add_memory, p50", found["add"], allowed, 1.0, "µs", "echo + 1.5 raw commits"),
+        at_least(
+            f"add_memory, {CLIENTS} clients",
+            found["add/s"],
+            found["group/s"],
+            0.5,
+            "/s",
+            f"raw group commit of {CLIENTS}",
+        ),
+        at_least(
+            "batch_add_memories of 1,000",
+            found["batch/s"],
+            found["thousand/s"],
+            0.6,
+            "/s",
+            "raw SQLite, one transaction",
+        ),
+    ]
+
+
+def startup(folder: Path) -> list[Row]:
+    """Ready with many memories, beside importing the same modules; the client's import."""
+    service = Service(folder / "startup")
+    service.start()
+    with MemoryClient(service.endpoint, timeout=120.0) as client:
+        for start in range(0, STARTUP_MEMORIES, 10_000):
+            items = [{"content": CONTENT.format(n)} for n in range(start, start + 10_000)]
+            client.batch_add_memories(items)
+    service.stop()
+    environment = service._environment
+
+    def measure() -> dict[str, float]:
+        ready_s = service.start()
+        service.stop()
+        return {
+            "ready": ready_s,
+            "modules": _python_s(
+                "import recollect.cli.app, recollect.orchestrator.process", environment
+            ),
+            "zmq": _python_s("import zmq", environment),
+            "client": _python_s("import recollect.client", environment),
+        }
+
+    found = medians(measure, 5)
+    return [
+        at_most(
+            f"ready with {STARTUP_MEMORIES:,} memories, beyond imports",
+            1000 * (found["ready"] - found["modules"]),
+            2000,
+            1.0,
+            "ms",
+            "bound",
+        ),
+        at_most(
+            "importing the client, beyond Python with pyzmq",
+            1000 * (found["client"] - found["zmq"]),
+            100,
+            1.0,
+            "ms",
+            "bound",
+        ),
+    ]
+
+
+def _python_s(script: str, environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    return time.perf_counter() - started
+
+
+def main() -> bool:
+    """Measure everything and print one table."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
+        folder = Path(name)
+        service = Service(folder / "data")
+        service.start()
+        try:
+            rows = reads(service) + writes(service, folder)
+        finally:
+            service.stop()
+        rows += startup(folder)
+    return show("The core beside the raw limits of this machine", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() else 1)

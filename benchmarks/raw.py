@@ -1,0 +1,158 @@
+"""The raw limits: a ZeroMQ echo, and SQLite written with nothing in the way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from recollect.orchestrator import idempotency, memory_store, rows
+from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.search.lexical import LEARN
+from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+
+
+def _echo(bind: multiprocessing.connection.Connection, reply_bytes: int) -> None:
+    socket = zmq.Context().socket(zmq.ROUTER)
+    socket.bind("tcp://127.0.0.1:*")
+    bind.send(socket.getsockopt_string(zmq.LAST_ENDPOINT))
+    decode = msgspec.msgpack.Decoder().decode
+    encode = msgspec.msgpack.Encoder().encode
+    reply = {"id": 0, "body": b"x" * reply_bytes}
+    while True:
+        peer, frame = socket.recv_multipart()
+        reply["id"] = decode(frame)["id"]
+        socket.send_multipart([peer, encode(reply)])
+
+
+@contextmanager
+def echo_server(reply_bytes: int) -> Iterator[str]:
+    """A process that decodes each request and sends a reply of the given size."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(
+        target=_echo, args=(theirs, reply_bytes), daemon=True
+    )
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+class EchoClient:
+    """Sends a request of a given size and waits for its echo."""
+
+    def __init__(self, endpoint: str, request_bytes: int) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        self._socket.connect(endpoint)
+        self._request = {"id": 0, "body": b"x" * request_bytes}
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder().decode
+
+    def call(self) -> None:
+        self._request["id"] += 1  # type: ignore[operator]
+        self._socket.send(self._encode(self._request))
+        self._decode(self._socket.recv())
+
+
+class RawStore:
+    """The same tables, written by hand in the fastest way the schema allows."""
+
+    def __init__(self, folder: Path, dimensions: int) -> None:
+        folder.mkdir(parents=True)
+        self._session = SqliteSession(folder / "raw.db", page_cache_mb=64, readonly=False)
+        apply_migrations(self._session, migrations.FOLDER / "sqlite")
+        self._vector = os.urandom(4 * dimensions)
+        self._seq = 0
+
+    def commit(self, contents: list[str]) -> None:
+        """Write memories with all that belongs to them in one durable transaction."""
+        session = self._session
+        first = self._seq + 1
+        self._seq += len(contents)
+        nums = range(first, self._seq + 1)
+        memories = [raw_row(num, content) for num, content in zip(nums, contents, strict=True)]
+        session.begin()
+        session.connection.executemany(rows.INSERT, memories)
+        session.connection.executemany(
+            memory_store.INSERT_VECTOR, [(num, "raw", self._vector) for num in nums]
+        )
+        session.connection.executemany(journal.APPEND, [raw_change(num) for num in nums])
+        session.execute(
+            idempotency.KEEP,
+            ("local", f"{time.time_ns():x}{first}", "add_memory", b"x" * 16, b"y" * 120, first),
+        )
+        session.execute(LEARN, (msgspec.json.encode(list(nums)).decode(),))
+        session.execute(journal.CLOSE_LEDGER, (self._seq, b"h" * 32))
+        session.commit()
+
+    def close(self) -> None:
+        self._session.connection.close()
+
+
+def raw_row(num: int, content: str) -> tuple[Any, ...]:
+    """A row like those that the service writes."""
+    now_us = time.time_ns() // 1000
+    row = MemoryRow(
+        num=num,
+        id=f"{num:08x}-0000-7000-8000-{num:012x}",
+        seq=num,
+        namespace="app:default",
+        key=None,
+        version=1,
+        collection="memories",
+        memory_type="general",
+        tier="short",
+        content=content,
+        value=None,
+        metadata='{"n":1}',
+        tags='["bench"]',
+        importance=0.5,
+        stability_s=1e6,
+        access_count=0,
+        last_access_us=now_us,
+        fades_us=now_us + 10**12,
+        parent_id=None,
+        session_id=None,
+        created_by="local",
+        updated_by="local",
+        source=None,
+        trust=1.0,
+        valid_from_us=None,
+        valid_to_us=None,
+        created_us=now_us,
+        updated_us=now_us,
+        expires_us=None,
+        archived_us=None,
+        deleted_us=None,
+        operation="add_memory",
+    )
+    return msgspec.structs.astuple(row)
+
+
+def raw_change(num: int) -> tuple[Any, ...]:
+    """A journal row like those that the service writes."""
+    return (
+        num,
+        time.time_ns() // 1000,
+        "local",
+        None,
+        "add_memory",
+        f"{num:08x}-0000-7000-8000-{num:012x}",
+        "app:default",
+        None,
+        1,
+        None,
+        None,
+        f"{num:032x}",
+        b"h" * 32,
+    )
