@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
 from recollect.cli import options
+from recollect.cli.calling import client_of
 from recollect.cli.failures import USAGE, Failure, reporting
 from recollect.cli.output import counted, err, out, print_json, show_failure, size
+from recollect.protocol.errors import Unreachable
 
 BACKUP_S = 3600.0
 
@@ -62,11 +63,7 @@ def backup(
 
 def _back_up_through(endpoint: str | None, target: Path) -> dict[str, Any]:
     """Let the orchestrator make the copy."""
-    from recollect.cli.calling import AGENT_ID, RETRY
-    from recollect.client import MemoryClient
-    from recollect.protocol.errors import Unreachable
-
-    with MemoryClient(endpoint, agent_id=AGENT_ID, retry=RETRY) as client:
+    with client_of(endpoint) as client:
         try:
             client.ping()
         except Unreachable as error:
@@ -110,6 +107,14 @@ def restore(
 ) -> None:
     """Make a data folder from a backup, after checking that the backup is whole."""
     with reporting(partial(show_failure, as_json=as_json)):
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TransferSpeedColumn,
+        )
+
         from recollect.cli.restoring import restore_into
 
         columns = (

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from recollect.cli import options
@@ -40,18 +39,29 @@ def add(
     ],
     memory_type: Annotated[
         str,
-        typer.Option("--type", "-t", help="general, semantic, episodic, … or a word of yours."),
+        typer.Option(
+            "--type",
+            "-t",
+            help="general, semantic, episodic, … or a word of yours.",
+            metavar="TYPE",
+        ),
     ] = "general",
-    tier: Annotated[str, typer.Option(help="How fast it fades: short, medium or long.")] = "short",
+    tier: Annotated[
+        str, typer.Option(help="How fast it fades: short, medium or long.", metavar="TIER")
+    ] = "short",
     importance: Annotated[
-        float, typer.Option(help="From 0 to 1; important memories fade more slowly.")
+        float,
+        typer.Option(help="From 0 to 1; important memories fade more slowly.", metavar="NUMBER"),
     ] = 0.5,
     tag: Annotated[
         list[str] | None,
         typer.Option(help="A label; may be given several times.", metavar="TAG"),
     ] = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Where it lives, such as user:alice.")
+        str,
+        typer.Option(
+            "--namespace", "-n", help="Where it lives, such as user:alice.", metavar="NAMESPACE"
+        ),
     ] = DEFAULT_NAMESPACE,
     key: Annotated[
         str | None,
@@ -129,7 +139,9 @@ def search(
     query: Annotated[
         str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
     ],
-    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
+    ] = 10,
     namespace: options.Namespace = None,
     memory_type: options.MemoryType = None,
     semantic: Annotated[
@@ -158,7 +170,9 @@ def search(
 def list_(
     namespace: options.Namespace = None,
     memory_type: options.MemoryType = None,
-    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
+    ] = 20,
     everything: Annotated[
         bool, typer.Option("--all", help="All of them, page by page.", metavar="")
     ] = False,
@@ -189,6 +203,8 @@ def _all_pages(
     client: MemoryClient, namespace: str | None, memory_type: str | None
 ) -> MemoriesListed:
     """Every page as if it were one, with progress on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
     total = client.count(namespace=namespace, memory_type=memory_type)["count"]
     memories, cursor = [], None
     columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn())
@@ -212,7 +228,9 @@ def _all_pages(
 
 def history(
     memory_id: MemoryId,
-    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
+    ] = 50,
     endpoint: options.Endpoint = None,
     as_json: options.AsJson = False,
 ) -> None:

@@ -59,11 +59,11 @@ class Orchestrator:
         if announced is None or announced.get("pid") != pid:
             return False
         endpoint = str(announced["endpoint"])
-        async with AsyncMemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
-            try:
+        try:
+            async with AsyncMemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
                 await client.ping(timeout=PING_S)
-            except RecollectError:
-                return False
+        except RecollectError:
+            return False
         self.endpoint = endpoint
         return True
 

@@ -13,6 +13,7 @@ import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -187,7 +188,7 @@ async def _start(program: Program, lifeline: int) -> tuple[asyncio.subprocess.Pr
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    if process.returncode is None:
+    with suppress(ProcessLookupError):  # It may have ended just now.
         process.send_signal(number)
 
 

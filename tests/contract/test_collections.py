@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_relationships_are_found_from_both_ends(world: World) -> None:
 
 def test_a_walk_goes_to_its_depth_and_meets_each_memory_once(world: World) -> None:
     chain = [add(world, f"m{n}") for n in range(5)]
-    for left, right in zip(chain, chain[1:], strict=False):
+    for left, right in itertools.pairwise(chain):
         world(AddRelationship(left, right, "next"))
     world(AddRelationship(chain[4], chain[0], "next"))
     walked = world(GetRelatedMemories(chain[0], depth=2, direction="out"))["related"]

@@ -22,7 +22,7 @@ class Stats(Operation[records.Stats], frozen=True):
     """Counts, sizes, queues and rates."""
 
 
-@operation(access="admin", http=("POST", "/v1/backups"))
+@operation(access="admin", http=("POST", "/v1/backups"), replay=False)
 class Backup(Operation[records.BackupMade], frozen=True):
     """Copy the whole store, as it is at one moment, to a new folder where the orchestrator runs."""
 
@@ -38,7 +38,7 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     context: dict[str, Any] = {}
 
 
-@operation(access="open", http=("POST", "/v1/errors"))
+@operation(access="open", http=("POST", "/v1/errors"), replay=False)
 class ReportErrors(Operation[records.ErrorsReported], frozen=True):
     """Tell the error bus what went wrong on the caller's side."""
 
