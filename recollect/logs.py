@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
 from recollect.config.settings import LoggingSettings
+
+
+class LossyStream:
+    """A stream that drops what cannot be written: a full disk costs lines of the log, not more."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            return self._stream.write(text)
+        return 0
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def configure_logging(settings: LoggingSettings, process: str) -> None:
@@ -34,7 +51,7 @@ def configure_logging(settings: LoggingSettings, process: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[settings.level.upper()]
         ),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, LossyStream(stream))),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(process=process)

@@ -20,7 +20,7 @@ from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.idempotency import trim
 from recollect.orchestrator.index_loading import load_index
 from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.rows import CachedMemory
 from recollect.orchestrator.search.filters import (
     FilterCompiler,
     JsonPaths,
@@ -64,7 +64,7 @@ class Orchestrator:
         drafting = Drafting(validator, fading)
         self.embedder = HashedEmbedder(settings.embedding.dimensions)
         self.index = VectorIndex(self.embedder.dimensions)
-        cache: LocalCache[MemoryRow] = LocalCache(ROWS_CACHED_MAX)
+        cache: LocalCache[CachedMemory] = LocalCache(ROWS_CACHED_MAX)
         self.storage, lexical, paths = open_storage(settings)
         self.errors = ErrorBus(settings.errors.kept_max)
         self._accesses = AccessLog(

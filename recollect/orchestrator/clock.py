@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from recollect.protocol.errors import InvalidArgument
@@ -50,12 +51,15 @@ class IdSource:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+@lru_cache(maxsize=8192)
+def _second_text(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat()[:19]
+
+
 def to_iso(moment_us: int) -> str:
     """A moment as ISO 8601 text in UTC."""
-    return (
-        datetime.fromtimestamp(moment_us / 1_000_000, UTC).isoformat(timespec="microseconds")[:-6]
-        + "Z"
-    )
+    second, fraction_us = divmod(moment_us, 1_000_000)
+    return f"{_second_text(second)}.{fraction_us:06d}Z"
 
 
 def to_iso_or_none(moment_us: int | None) -> str | None:

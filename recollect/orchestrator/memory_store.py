@@ -16,7 +16,7 @@ from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.embedding.interface import Embedder, Vectors
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
@@ -59,7 +59,7 @@ class MemoryStore:
         self,
         embedder: Embedder,
         index: VectorIndex,
-        cache: LocalCache[MemoryRow],
+        cache: LocalCache[CachedMemory],
         ids: IdSource,
     ) -> None:
         self.embedder = embedder

@@ -108,6 +108,23 @@ def strength_at(row: MemoryRow, now_us: int) -> float:
 
 def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:
     """The memory as callers see it."""
+    return with_strength(lasting_record(row), row, now_us)
+
+
+def with_strength(lasting: MemoryRecord, row: MemoryRow, now_us: int) -> MemoryRecord:
+    """A record with what changes by the moment and by every read."""
+    return {
+        **lasting,
+        "strength": strength_at(row, now_us),
+        "stability_s": row.stability_s,
+        "access_count": row.access_count,
+        "last_accessed_at": to_iso(row.last_access_us),
+        "fades_at": to_iso(row.fades_us),
+    }
+
+
+def lasting_record(row: MemoryRow) -> MemoryRecord:
+    """What of a record stays the same until the memory is written again."""
     return {
         "id": row.id,
         "seq": row.seq,
@@ -122,11 +139,11 @@ def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:
         "metadata": decode_json(row.metadata),
         "tags": decode_json(row.tags),
         "importance": row.importance,
-        "strength": strength_at(row, now_us),
-        "stability_s": row.stability_s,
-        "access_count": row.access_count,
-        "last_accessed_at": to_iso(row.last_access_us),
-        "fades_at": to_iso(row.fades_us),
+        "strength": 0.0,
+        "stability_s": 0.0,
+        "access_count": 0,
+        "last_accessed_at": "",
+        "fades_at": "",
         "parent_id": row.parent_id,
         "session_id": row.session_id,
         "created_by": row.created_by,
@@ -141,6 +158,13 @@ def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:
         "archived_at": to_iso_or_none(row.archived_us),
         "deleted_at": to_iso_or_none(row.deleted_us),
     }
+
+
+class CachedMemory(msgspec.Struct, frozen=True):
+    """A row near at hand, with the part of its record that need not be made again."""
+
+    row: MemoryRow
+    lasting: MemoryRecord
 
 
 def snapshot_of(row: MemoryRow) -> str:

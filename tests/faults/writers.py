@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from recollect.client import Breaker, Retry, Timeouts
 from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
 
 ENDED_WITHIN_S = 60.0
+ANSWERED_WITHIN_S = 30.0
 BATCH_ITEMS = 8
 KEPT = 40
 
@@ -105,11 +107,12 @@ class _Writer:
 
     def _once(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         key = f"{self._name}-{self._random.getrandbits(96):x}"
+        give_up_s = time.monotonic() + ANSWERED_WITHIN_S
         while True:
             try:
                 return call(*args, **kwargs, idempotency_key=key)
             except RecollectError as error:
-                if not error.retryable:
+                if not error.retryable or time.monotonic() > give_up_s:
                     raise
 
     def _acknowledged(self, *entries: Acknowledged) -> None:

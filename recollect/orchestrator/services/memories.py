@@ -14,7 +14,14 @@ from recollect.orchestrator.clock import parse_moment, to_iso
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
-from recollect.orchestrator.rows import MemoryRow, record_of, strength_at
+from recollect.orchestrator.rows import (
+    CachedMemory,
+    MemoryRow,
+    lasting_record,
+    record_of,
+    strength_at,
+    with_strength,
+)
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol import records
@@ -81,9 +88,9 @@ class MemoryService:
         if operation.as_of is not None or operation.version is not None:
             return self._get_past(call, operation)
         memory_id = operation.memory_id
-        row = self._store.cache.get(memory_id)
-        if row is not None:
-            return self._fetched(call, operation, row)
+        cached = self._store.cache.get(memory_id)
+        if cached is not None:
+            return self._fetched(call, operation, cached)
         ticket = self._store.cache.ticket()
         if self._storage.inline_reads:
             row = self._storage.read_inline(lambda session: self._store.find(session, memory_id))
@@ -103,15 +110,19 @@ class MemoryService:
     ) -> records.MemoryFetched:
         if row is None:
             raise no_such_memory(operation.memory_id)
-        self._store.cache.keep(row.id, row, ticket)
-        return self._fetched(call, operation, row)
+        cached = CachedMemory(row, lasting_record(row))
+        self._store.cache.keep(row.id, cached, ticket)
+        return self._fetched(call, operation, cached)
 
-    def _fetched(self, call: Call, operation: GetMemory, row: MemoryRow) -> records.MemoryFetched:
+    def _fetched(
+        self, call: Call, operation: GetMemory, cached: CachedMemory
+    ) -> records.MemoryFetched:
+        row = cached.row
         if not row.alive(call.now_us) and not operation.include_deleted:
             raise no_such_memory(operation.memory_id)
         fetched: records.MemoryFetched = {
             "status": "success",
-            "memory": record_of(row, call.now_us),
+            "memory": with_strength(cached.lasting, row, call.now_us),
         }
         if row.deleted_us is None:
             # The cached row moves along with what will be written at the next flush.
