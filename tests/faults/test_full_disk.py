@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from recollect import MemoryClient, RecollectError
 from recollect.client import Breaker, Retry
-from tests.faults import counts, database, disk
+from tests.faults import counts, database, disk, wire
 from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
@@ -20,12 +19,6 @@ from tests.harness.processes import OrchestratorProcess
 
 REFUSED_WITHIN_S = 20.0
 TRAFFIC_WITHIN_S = 20.0
-
-
-@contextmanager
-def full(process: OrchestratorProcess, size_bytes: int) -> Iterator[None]:
-    with disk.files_limited(process.pid, size_bytes):
-        yield
 
 
 def hasty_client(process: OrchestratorProcess) -> MemoryClient:
@@ -74,6 +67,12 @@ def live_through(
         }
         for name, answer in reads.items():
             trial.check(answer["status"] == "success", f"{name} on a full disk: {answer}")
+        folder = process.data.parent / f"backup-{number}"
+        backup = wire.code_of(cast(dict[str, Any], client.backup(str(folder))))
+        trial.check(
+            backup in ("success", "storage_full", "storage_failed"), f"backup failed as {backup}"
+        )
+        trial.check(folder.exists() == (backup == "success"), "half a backup was left behind")
 
 
 def check_recovered(
@@ -112,7 +111,7 @@ def test_a_full_disk_refuses_writes_serves_reads_and_recovers(
                 size_bytes = {0: 1, 1: wal.stat().st_size + 20_000}.get(
                     number, chance.randint(1, wal.stat().st_size + 50_000)
                 )
-                with full(orchestrator, size_bytes):
+                with disk.files_limited(orchestrator.pid, size_bytes):
                     live_through(trial, orchestrator, log, number)
                 check_recovered(trial, orchestrator, log, number)
                 trial.case()

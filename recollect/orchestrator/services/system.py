@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,12 +85,13 @@ class SystemService:
         folder = Path(operation.path)
         if "\x00" in operation.path or not folder.is_absolute():
             raise InvalidArgument("path is not absolute; give the whole path.", field="path")
-        if folder.exists():
-            raise InvalidArgument(f"{folder} exists already; name a new folder.", field="path")
         try:
             manifest = await self._storage.backup(operation.path)
+        except FileExistsError:
+            raise InvalidArgument(
+                f"{folder} exists already; name a new folder.", field="path"
+            ) from None
         except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
             raise StorageFailed(f"The backup could not be written: {error}.") from error
         return {
             "status": "success",

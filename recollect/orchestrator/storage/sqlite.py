@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shutil
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -168,7 +169,7 @@ class SqliteStorage:
         return self._writer.queue_length()
 
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
-        return self._loop.run_in_executor(self._readers, back_up, self.path, Path(folder))
+        return self._loop.run_in_executor(self._readers, self._back_up, Path(folder))
 
     def describe(self) -> dict[str, Any]:
         sizes = {p.name: p.stat().st_size for p in self.path.parent.glob(f"{self.path.name}*")}
@@ -187,6 +188,12 @@ class SqliteStorage:
         self._readers.shutdown(wait=True)
         for session in (*self._sessions, self._inline, self._writer_session):
             session.connection.close()
+
+    def _back_up(self, folder: Path) -> dict[str, Any]:
+        try:
+            return back_up(self.path, folder)
+        except apsw.Error as error:
+            raise translate(error) or error from error
 
     def _read(self, function: ReadFunction[T]) -> T:
         session: SqliteSession | None = getattr(self._local, "session", None)
@@ -220,6 +227,14 @@ def apply_migrations(session: SqliteSession, folder: Path) -> int:
 def back_up(database: Path, folder: Path) -> dict[str, Any]:
     """Copy a database, also while it is written, into a new folder with a manifest."""
     folder.mkdir(parents=True, exist_ok=False)
+    try:
+        return _copy_into(folder, database)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _copy_into(folder: Path, database: Path) -> dict[str, Any]:
     copy_path = folder / DATABASE_NAME
     source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(copy_path))

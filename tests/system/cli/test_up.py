@@ -1,0 +1,154 @@
+"""`recollect up`: what it starts, restarts, stops, and leaves behind."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from recollect import MemoryClient
+from tests.harness.processes import OrchestratorProcess, free_port
+from tests.system.cli.commands import ENDS_WITHIN_S, CommandLine, Up, wait_for
+
+
+def test_it_says_where_everything_is_and_what_to_try(up: Up) -> None:
+    output = up.output()
+    assert up.endpoint in output
+    assert str(up.data) in output
+    assert str(up.data / "logs" / "orchestrator.log") in output
+    assert "recollect add" in output
+    assert "from recollect import MemoryClient" in output
+    assert '"action": "ready"' in (up.data / "logs" / "orchestrator.log").read_text()
+
+
+def test_the_python_it_shows_works(up: Up) -> None:
+    lines = up.output().splitlines()
+    first = next(n for n, line in enumerate(lines) if "from recollect import" in line)
+    snippet = "\n".join(line[2:] for line in lines[first : first + 4])
+    answer = subprocess.run(
+        [*up.process.args[:1], "-c", snippet],  # type: ignore[index]
+        capture_output=True,
+        text=True,
+        timeout=ENDS_WITHIN_S,
+        env=up.recollect.environment(),
+    )
+    assert "The build is green since Tuesday." in answer.stdout, answer.stderr
+
+
+def test_a_killed_orchestrator_is_started_again_with_its_data(up: Up) -> None:
+    stored = up.recollect("add", "Survives.", "--json").json()["memory_id"]
+    for _ in range(3):
+        before = up.running_child()
+        before.kill()
+        before.wait(ENDS_WITHIN_S)
+        up.wait_for(lambda pid=before.pid: (c := up.child()) is not None and c.pid != pid)  # type: ignore[misc]
+        with MemoryClient(up.endpoint, timeout=20) as client:
+            assert client.get_memory(stored)["memory"]["content"] == "Survives."
+    assert "was ended by SIGKILL; starting it again" in up.output()
+    assert up.process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_stops_cleanly_and_leaves_no_child(up: Up, number: signal.Signals) -> None:
+    child = up.running_child()
+    up.signal(number)
+    assert up.wait_ended() == 0, up.output()
+    assert not child.is_running()
+    assert '"action": "stop"' in (up.data / "logs" / "orchestrator.log").read_text()
+
+
+def test_ctrl_c_while_a_restart_is_pending_stops_too(up: Up) -> None:
+    up.running_child().kill()
+    up.wait_for(lambda: "starting it again" in up.output())
+    up.signal(signal.SIGINT)
+    assert up.wait_ended() == 0
+    assert psutil.Process().children(recursive=True) == []
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_child_that_hangs(up: Up) -> None:
+    child = up.running_child()
+    child.suspend()
+    up.signal(signal.SIGINT)
+    up.wait_for(lambda: "Stopping" in up.output())
+    up.signal(signal.SIGINT)
+    assert up.wait_ended() == 0
+    assert not child.is_running()
+
+
+def test_the_child_stops_cleanly_when_its_supervisor_is_killed(up: Up) -> None:
+    child = up.running_child()
+    up.signal(signal.SIGKILL)
+    up.wait_ended()
+    wait_for(lambda: not child.is_running(), up.output)
+    log = (up.data / "logs" / "orchestrator.log").read_text()
+    assert '"drained": true' in log
+
+
+def test_a_data_folder_in_use_is_a_clear_error(
+    orchestrator: OrchestratorProcess, alone: CommandLine
+) -> None:
+    bind = f"tcp://127.0.0.1:{free_port()}"
+    for command in ("up", "orchestrator"):
+        answer = alone(command, "--data", orchestrator.data, "--bind", bind)
+        assert answer.code == 1
+        assert f"in use by another orchestrator (process {orchestrator.pid})" in answer.err
+        assert "Traceback" not in answer.err
+    assert orchestrator.running()
+
+
+def test_a_taken_port_is_a_clear_error(alone: CommandLine) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        bind = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        for command in ("up", "orchestrator"):
+            answer = alone(command, "--data", "data", "--bind", bind)
+            assert answer.code == 1
+            assert bind in answer.err
+            assert "--bind" in answer.err and "(address_in_use)" in answer.err
+            assert "Traceback" not in answer.err
+
+
+def test_an_endpoint_beyond_this_machine_is_refused(alone: CommandLine) -> None:
+    for command in ("up", "orchestrator"):
+        answer = alone(command, "--data", "data", "--bind", f"tcp://0.0.0.0:{free_port()}")
+        assert answer.code == 2
+        assert "(not_loopback)" in answer.err
+
+
+def test_what_is_not_a_database_is_a_clear_error(alone: CommandLine) -> None:
+    data = alone.folder / "data"
+    data.mkdir()
+    (data / "recollect.db").write_bytes(b"This is no database. " * 1000)
+    for command in ("up", "orchestrator"):
+        answer = alone(command, "--data", data, "--bind", f"tcp://127.0.0.1:{free_port()}")
+        assert answer.code == 1
+        assert "(database_damaged)" in answer.err
+        assert "recollect doctor" in answer.err
+
+
+def test_every_problem_of_the_configuration_is_told_at_once(alone: CommandLine) -> None:
+    config = alone.folder / "wrong.yaml"
+    config.write_text("storage:\n  readers: none\nnetwork:\n  bnd: tcp://127.0.0.1:1\n")
+    for command in ("up", "orchestrator"):
+        answer = alone(command, "--config", config)
+        assert answer.code == 2
+        assert "storage.readers" in answer.err and "network.bnd" in answer.err
+        assert "did you mean" in answer.err
+        assert alone(command, "--config", "missing.yaml").code == 2
+
+
+def test_options_win_over_variables_and_the_file(tmp_path: Path) -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    (tmp_path / "memory_config.yaml").write_text("storage:\n  data: from-file\n")
+    with OrchestratorProcess(
+        tmp_path / "given", env={"RECOLLECT_DATA": "from-variable"}
+    ) as process:
+        assert process.endpoint != endpoint
+        assert (tmp_path / "given" / "recollect.db").exists()
+        assert not (tmp_path / "from-variable").exists()
+        assert not (tmp_path / "from-file").exists()
