@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from recollect.orchestrator import idempotency, memory_store, rows
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.lexical import LEARN
 from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 
 
@@ -82,13 +84,15 @@ class RawStore:
         nums = range(first, self._seq + 1)
         memories = [raw_row(num, content) for num, content in zip(nums, contents, strict=True)]
         session.begin()
-        session.connection.executemany(rows.INSERT, memories)
+        session.connection.executemany(insert_sql(rows.INSERT, 1), memories)
         session.connection.executemany(
-            memory_store.INSERT_VECTOR, [(num, "raw", self._vector) for num in nums]
+            insert_sql(memory_store.INSERT_VECTOR, 1), [(num, "raw", self._vector) for num in nums]
         )
-        session.connection.executemany(journal.APPEND, [raw_change(num) for num in nums])
+        session.connection.executemany(
+            insert_sql(journal.APPEND, 1), [raw_change(num) for num in nums]
+        )
         session.execute(
-            idempotency.KEEP,
+            insert_sql(idempotency.KEEP, 1),
             ("local", f"{time.time_ns():x}{first}", "add_memory", b"x" * 16, b"y" * 120, first),
         )
         session.execute(LEARN, (msgspec.json.encode(list(nums)).decode(),))

@@ -18,8 +18,9 @@ def main() -> None:
 
         code = run()
     except ModuleNotFoundError as missing:
-        if missing.name not in EXTRA_MODULES:
+        name = (missing.name or "").partition(".")[0]
+        if name not in EXTRA_MODULES:
             raise
-        print(f"{INSTALL_HINT} (there is no module {missing.name}).", file=sys.stderr)
+        print(f"{INSTALL_HINT} (there is no module {name}).", file=sys.stderr)
         code = 2
     sys.exit(code)

@@ -15,6 +15,7 @@ from recollect.cli.failures import USAGE, Failure
 from recollect.cli.memory_views import show_count, show_history, show_memories, show_memory
 from recollect.cli.output import err, note, out, print_json
 from recollect.client import MemoryClient
+from recollect.protocol.errors import LimitExceeded
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import MemoriesListed
 
@@ -206,14 +207,21 @@ def _all_pages(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     total = client.count(namespace=namespace, memory_type=memory_type)["count"]
-    memories, cursor = [], None
+    memories, cursor, items = [], None, PAGE_ITEMS
     columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("reading", total=total)
         while True:
-            page = client.list_memories(
-                namespace=namespace, memory_type=memory_type, limit=PAGE_ITEMS, cursor=cursor
-            )
+            try:
+                page = client.list_memories(
+                    namespace=namespace, memory_type=memory_type, limit=items, cursor=cursor
+                )
+            except LimitExceeded as error:
+                allowed = error.details.get("maximum", items)
+                if allowed >= items:
+                    raise
+                items = allowed
+                continue
             memories += page["memories"]
             progress.advance(task, page["count"])
             cursor = page["cursor"]

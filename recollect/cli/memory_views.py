@@ -33,10 +33,10 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     table.add_column("strength", no_wrap=True)
     table.add_column("updated", no_wrap=True, justify="right")
     for memory in memories:
-        score = memory.get("score")
+        score = float(memory.get("score", 0))
         table.add_row(
             memory["id"] if full else short_id(memory["id"]),
-            *([f"{score:.2f}"] if scored else []),
+            *([_score(score)] if scored else []),
             _summary(memory, columns=max(20, out.width - (88 if full else 60))),
             memory["memory_type"],
             Text.assemble(bar(memory["strength"]), f" {memory['memory_tier']}"),
@@ -45,6 +45,10 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     out.print(table)
     if not full and out.is_terminal:
         note("An id may be given by its end, as shown here; --full-ids shows it whole.")
+
+
+def _score(score: float) -> str:
+    return "<0.01" if 0 < score < 0.005 else f"{score:.2f}"
 
 
 def _summary(memory: MemoryRecord | FoundMemory, *, columns: int) -> Text:

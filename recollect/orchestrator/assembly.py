@@ -17,7 +17,7 @@ from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.idempotency import trim
+from recollect.orchestrator.idempotency import prefetch, trim
 from recollect.orchestrator.index_loading import load_index
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import CachedMemory
@@ -155,6 +155,7 @@ def open_storage(settings: Settings) -> tuple[Storage, LexicalIndex, JsonPaths]:
             SqliteStorage(
                 Path(chosen.data),
                 loop=loop,
+                prefetch=prefetch,
                 seals=[fts5.seal],
                 readers=chosen.readers,
                 group_commit_max=chosen.group_commit_max,
@@ -170,6 +171,7 @@ def open_storage(settings: Settings) -> tuple[Storage, LexicalIndex, JsonPaths]:
         PostgresStorage(
             chosen.url,
             loop=loop,
+            prefetch=prefetch,
             readers=chosen.readers,
             group_commit_max=chosen.group_commit_max,
             write_queue_max=chosen.write_queue_max,

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from recollect.orchestrator.storage.interface import Change, WriteTransaction
+from recollect.protocol.errors import DeadlineExceeded
 from recollect.protocol.operation import Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,13 @@ def record(
         )
     )
     return seq
+
+
+def expired() -> DeadlineExceeded:
+    """Why a request that comes too late is not done."""
+    return DeadlineExceeded(
+        "The deadline had passed before the request was begun; it was not done."
+    )
 
 
 def reads(operation: type[Operation[Any]]) -> Callable[[F], F]:

@@ -16,13 +16,13 @@ import msgspec
 import structlog
 
 from recollect.config.settings import Settings
-from recollect.orchestrator.calls import Call, Kind
+from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.explaining import explain
 from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.idempotency import once
-from recollect.orchestrator.storage.interface import Storage, WriteFunction, WriteTransaction
+from recollect.orchestrator.idempotency import Once
+from recollect.orchestrator.storage.interface import Storage, WriteFunction
 from recollect.protocol.envelope import (
     IDEMPOTENCY_KEY_CHARS_MAX,
     NAME_CHARS_MAX,
@@ -33,7 +33,6 @@ from recollect.protocol.envelope import (
     decode_salvage,
 )
 from recollect.protocol.errors import (
-    DeadlineExceeded,
     InternalError,
     InvalidArgument,
     LimitExceeded,
@@ -169,7 +168,7 @@ class Dispatcher:
         if request.deadline_ms is not None:
             deadline_us = request.deadline_ms * 1000
             if deadline_us <= now_us:
-                raise _expired()
+                raise expired()
         if self.in_flight >= self._network.in_flight_max:
             raise Overloaded(
                 f"{self.in_flight} requests are in flight already; try again shortly.",
@@ -225,14 +224,7 @@ class Dispatcher:
     def _write(
         self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
     ) -> asyncio.Future[bytes]:
-        write = once(call, operation, function)
-
-        def in_time(transaction: WriteTransaction) -> bytes:
-            if self._clock.now_us() >= call.deadline_us:
-                raise _expired()
-            return write(transaction)
-
-        return self._storage.write(in_time)
+        return self._storage.write(Once(call, operation, function, self._clock))
 
     async def _write_prepared(
         self, call: Call, operation: Operation[Any], preparing: Coroutine[Any, Any, Any]
@@ -329,12 +321,6 @@ def _other_version(version: int | None) -> UnsupportedVersion:
     return UnsupportedVersion(
         f"This orchestrator speaks version {PROTOCOL_VERSION} of the protocol, not {version}.",
         supported=[PROTOCOL_VERSION],
-    )
-
-
-def _expired() -> DeadlineExceeded:
-    return DeadlineExceeded(
-        "The deadline had passed before the request was begun; it was not done."
     )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from recollect.orchestrator.calls import Call
-from recollect.orchestrator.storage.interface import WriteFunction, WriteTransaction
+from recollect.orchestrator.calls import Call, expired
+from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.storage.inserting import Insert
+from recollect.orchestrator.storage.interface import Session, WriteFunction, WriteTransaction
 from recollect.protocol.errors import IdempotencyConflict
 from recollect.protocol.operation import Operation
 
-FIND = "SELECT operation, payload_hash, reply FROM idempotency WHERE identity = ? AND key = ?"
-KEEP = """
-INSERT INTO idempotency (identity, key, operation, payload_hash, reply, at_us)
-VALUES (?, ?, ?, ?, ?, ?)
+FIND = """
+SELECT key, operation, payload_hash, reply FROM idempotency WHERE identity = ? AND key IN ({keys})
 """
+KEEP = Insert("idempotency", ("identity", "key", "operation", "payload_hash", "reply", "at_us"))
 # A bounded step, so that trimming never holds up the writer for long.
 TRIM = """
 DELETE FROM idempotency WHERE (identity, key) IN (
@@ -29,32 +31,79 @@ _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def once(
-    call: Call, operation: Operation[Any], function: WriteFunction[Any]
-) -> WriteFunction[bytes]:
-    """The write as one that gives its encoded answer, and the same answer when it comes again."""
-    if call.key is None:
-        return lambda transaction: _encode(function(transaction))
-    key = call.key
-    payload_hash = hashlib.blake2b(_canonical(operation), digest_size=16).digest()
+class Answered(msgspec.Struct, frozen=True):
+    """What was answered under a key, and to what."""
 
-    def write(transaction: WriteTransaction) -> bytes:
-        for name, known_hash, reply in transaction.execute(FIND, (call.identity, key)):
-            if name != call.operation or bytes(known_hash) != payload_hash:
-                raise IdempotencyConflict(
-                    f"The idempotency key {key!r} was used before with another operation or "
-                    "payload; use a new key for a new write.",
-                    key=key,
-                    operation=name,
-                )
-            return bytes(reply)
-        reply = _encode(function(transaction))
-        transaction.execute(
-            KEEP, (call.identity, key, call.operation, payload_hash, reply, call.now_us)
-        )
+    operation: str
+    payload_hash: bytes
+    reply: bytes
+
+
+Known = dict[tuple[str, str], Answered]
+
+
+class Once:
+    """A write that gives its encoded answer, and the same answer when it comes again."""
+
+    __slots__ = ("_call", "_clock", "_function", "_payload_hash", "mark")
+
+    def __init__(
+        self,
+        call: Call,
+        operation: Operation[Any],
+        function: WriteFunction[Any],
+        clock: Clock,
+    ) -> None:
+        self._call = call
+        self._clock = clock
+        self._function = function
+        self._payload_hash = b""
+        self.mark: tuple[str, str] | None = None
+        """Whose write it is and under which key; None if it may be repeated."""
+        if call.key is not None:
+            self.mark = (call.identity, call.key)
+            self._payload_hash = hashlib.blake2b(_canonical(operation), digest_size=16).digest()
+
+    def __call__(self, transaction: WriteTransaction) -> bytes:
+        if self._clock.now_us() >= self._call.deadline_us:
+            raise expired()
+        if self.mark is None:
+            return _encode(self._function(transaction))
+        known: Known = transaction.prefetched
+        before = known.get(self.mark)
+        if before is not None:
+            self._check(before)
+            return before.reply
+        reply = _encode(self._function(transaction))
+        name = self._call.operation
+        transaction.insert(KEEP, [(*self.mark, name, self._payload_hash, reply, self._call.now_us)])
+        # The same key may come again within this very batch.
+        known[self.mark] = Answered(name, self._payload_hash, reply)
         return reply
 
-    return write
+    def _check(self, before: Answered) -> None:
+        if before.operation != self._call.operation or before.payload_hash != self._payload_hash:
+            raise IdempotencyConflict(
+                f"The idempotency key {self._call.key!r} was used before with another operation or "
+                "payload; use a new key for a new write.",
+                key=self._call.key,
+                operation=before.operation,
+            )
+
+
+def prefetch(session: Session, functions: Sequence[Any]) -> Known:
+    """The answers that are kept for the keys of a batch of writes."""
+    keys: dict[str, list[str]] = {}
+    for function in functions:
+        if isinstance(function, Once) and function.mark is not None:
+            identity, key = function.mark
+            keys.setdefault(identity, []).append(key)
+    known: Known = {}
+    for identity, wanted in keys.items():
+        sql = FIND.format(keys=", ".join("?" for _ in wanted))
+        for key, name, payload_hash, reply in session.execute(sql, (identity, *wanted)):
+            known[identity, key] = Answered(name, bytes(payload_hash), bytes(reply))
+    return known
 
 
 def trim(before_us: int, transaction: WriteTransaction) -> None:

@@ -18,10 +18,11 @@ from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.embedding.interface import Embedder, Vectors
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.vectors import VectorIndex
+from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
 
-INSERT_VECTOR = "INSERT INTO vectors (num, model, vector) VALUES (?, ?, ?)"
+INSERT_VECTOR = Insert("vectors", ("num", "model", "vector"))
 REPLACE_VECTOR = """
 INSERT INTO vectors (num, model, vector) VALUES (?, ?, ?)
 ON CONFLICT (num) DO UPDATE SET model = excluded.model, vector = excluded.vector
@@ -116,8 +117,8 @@ class MemoryStore:
                 operation=draft.operation,
             )
         model = self.embedder.model
-        transaction.executemany(rows.INSERT, map(msgspec.structs.astuple, drafts))
-        transaction.executemany(
+        transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
+        transaction.insert(
             INSERT_VECTOR,
             [(d.num, model, v.tobytes()) for d, v in zip(drafts, vectors, strict=True)],
         )
@@ -157,9 +158,9 @@ class MemoryStore:
             version_after=new.version,
             operation=operation,
         )
-        transaction.execute(
+        transaction.insert(
             rows.INSERT_VERSION,
-            (old.num, old.version, old.updated_us, new.updated_us, rows.snapshot_of(old)),
+            [(old.num, old.version, old.updated_us, new.updated_us, rows.snapshot_of(old))],
         )
         transaction.execute(rows.UPDATE, rows.update_params(new))
         if vector is not None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
+from recollect.orchestrator.storage.inserting import Insert
 from recollect.protocol.records import MemoryRecord
 
 encode_json = msgspec.json.Encoder().encode
@@ -56,7 +57,6 @@ class MemoryRow(msgspec.Struct):
 
 
 COLUMNS = ", ".join(MemoryRow.__struct_fields__)
-MARKS = ", ".join("?" for _ in MemoryRow.__struct_fields__)
 
 # What an update may change, and so what a version must remember. The rest is identity, or belongs
 # to the memory's strength, which is not versioned.
@@ -86,7 +86,7 @@ VERSIONED = (
 
 SELECT_BY_ID = f"SELECT {COLUMNS} FROM memories WHERE id = ?"
 SELECT_BY_NUM = f"SELECT {COLUMNS} FROM memories WHERE num = ?"
-INSERT = f"INSERT INTO memories ({COLUMNS}) VALUES ({MARKS})"
+INSERT = Insert("memories", MemoryRow.__struct_fields__)
 # A change of tier or importance moves the strength along, so an update writes that as well.
 FADING = ("stability_s", "access_count", "last_access_us", "fades_us")
 _UPDATED = (*VERSIONED, *FADING)
@@ -94,10 +94,7 @@ UPDATE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in _UPDATED)} WHERE n
 UPDATE_FADING = (
     f"UPDATE memories SET seq = ?, {', '.join(f'{c} = ?' for c in FADING)} WHERE num = ?"
 )
-INSERT_VERSION = (
-    "INSERT INTO versions (num, version, updated_us, superseded_us, snapshot) "
-    "VALUES (?, ?, ?, ?, ?)"
-)
+INSERT_VERSION = Insert("versions", ("num", "version", "updated_us", "superseded_us", "snapshot"))
 
 
 def strength_at(row: MemoryRow, now_us: int) -> float:

@@ -10,6 +10,7 @@ import msgspec
 
 from recollect import AsyncMemoryClient
 from recollect.protocol.errors import NotFound
+from tests.faults.polling import wait_for
 
 IN_FLIGHT = 64
 
@@ -40,6 +41,11 @@ class AcknowledgementLog:
     def entries(self) -> list[Acknowledged]:
         with self._lock:
             return list(self._entries)
+
+    def wait_for_more(self, count: int, within_s: float = 30.0) -> None:
+        """Return when so many more writes were acknowledged."""
+        enough = len(self) + count
+        wait_for(lambda: len(self) >= enough, within_s=within_s, what=f"{count} acknowledgements")
 
     def check(self, endpoint: str, *, latest: bool = True, search: bool = True) -> list[str]:
         """What is missing or different at an orchestrator.

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 PATH = Path(__file__).parents[2] / "test-output" / "promises.jsonl"
-VIOLATIONS_SHOWN = 10
+VIOLATIONS_SHOWN = 400
 
 
 class Ledger:
@@ -45,7 +45,7 @@ RUN = Ledger()
 
 
 class Trial:
-    """A promise on trial: counts cases, gathers violations, and fails at its end if there are any."""
+    """A promise on trial: counts cases, gathers violations, fails at its end if there are any."""
 
     def __init__(self, promise: str, ledger: Ledger = RUN) -> None:
         self._promise = promise

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tests.faults.polling import wait_for
+
 Cut = Literal["none", "half_request", "after_request", "lose_reply", "half_reply"]
 CUTS: tuple[Cut, ...] = ("half_request", "after_request", "lose_reply", "half_reply")
 
@@ -81,6 +83,10 @@ class CuttingProxy:
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+
+    def wait_for_cuts(self, cut: Cut, count: int, within_s: float = 10.0) -> None:
+        """Return when a cut was made so often in all."""
+        wait_for(lambda: self.cuts[cut] >= count, within_s=within_s, what=f"{count} times {cut}")
 
     def __enter__(self) -> CuttingProxy:
         self._thread.start()

@@ -10,25 +10,22 @@ import pytest
 from tests.faults import counts, database
 from tests.faults.acknowledgements import AcknowledgementLog
 from tests.faults.ledger import Trial
-from tests.faults.polling import wait_for
 from tests.faults.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 
 FAILPOINTS = ("before_commit", "after_commit", "before_reply")
 PASSES_MAX = 60
 ACKNOWLEDGEMENTS_MAX = 120
-TRAFFIC_WITHIN_S = 30.0
 
 
 def run_until_killed(
     process: OrchestratorProcess, log: AcknowledgementLog, chance: random.Random
 ) -> str:
-    """One life under load: killed from outside at a random moment, or from inside at a failpoint."""
+    """One life under load, ended from outside at a random moment or inside at a failpoint."""
     how = chance.choice(("from outside", *FAILPOINTS))
     if how == "from outside":
         process.start(wait=False)
-        enough = len(log) + chance.randint(1, ACKNOWLEDGEMENTS_MAX)
-        wait_for(lambda: len(log) >= enough, within_s=TRAFFIC_WITHIN_S, what="acknowledgements")
+        log.wait_for_more(chance.randint(1, ACKNOWLEDGEMENTS_MAX))
         process.kill()
     else:
         passes = chance.randint(1, PASSES_MAX)

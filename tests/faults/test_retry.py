@@ -11,7 +11,6 @@ import pytest
 from recollect.protocol.errors import IdempotencyConflict
 from tests.faults import counts, wire
 from tests.faults.ledger import Trial
-from tests.faults.polling import wait_for
 from tests.faults.proxy import CUTS, Cut, CuttingProxy
 from tests.faults.writers import patient_client
 from tests.harness.processes import OrchestratorProcess
@@ -108,11 +107,7 @@ def test_a_retry_after_a_restart_is_not_a_second_write(
                 cuts.append("lose_reply")
                 body = {"content": content, "namespace": NAMESPACE}
                 line.send(wire.request(1, "add_memory", body, key=content))
-                wait_for(
-                    lambda lost=number: proxy.cuts["lose_reply"] == lost,
-                    within_s=10.0,
-                    what="the reply to be lost",
-                )
+                proxy.wait_for_cuts("lose_reply", number)
                 assert not line.waiting(0)
         stored = contents_stored(orchestrator, NAMESPACE)
         orchestrator.kill()

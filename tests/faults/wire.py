@@ -20,9 +20,7 @@ def request(
 ) -> bytes:
     """A request as one frame."""
     packed = body if isinstance(body, bytes) else encode(body)
-    return encode(
-        {"v": PROTOCOL_VERSION, "id": request_id, "op": op, "body": packed, **envelope}
-    )
+    return encode({"v": PROTOCOL_VERSION, "id": request_id, "op": op, "body": packed, **envelope})
 
 
 def in_ms(seconds: float) -> int:

@@ -58,7 +58,7 @@ class BatchService:
         vectors = await self._store.embedder.embed([d.content for d in batch.drafts.values()])
 
         def write(transaction: WriteTransaction) -> records.BatchAdded:
-            good = self._check_links(call, transaction.session, batch, operation.atomic)
+            good = self._check_links(call, transaction, batch, operation.atomic)
             chosen = [at for at, place in enumerate(places) if place in good]
             kept: Vectors = vectors if len(chosen) == len(places) else vectors[chosen]
             drafts = [batch.drafts[places[at]] for at in chosen]

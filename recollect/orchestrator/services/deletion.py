@@ -46,14 +46,14 @@ class DeletionService:
         self, call: Call, operation: DeleteMemory
     ) -> Callable[[WriteTransaction], records.MemoryDeleted]:
         def write(transaction: WriteTransaction) -> records.MemoryDeleted:
-            root = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            root = self._store.require(transaction, operation.memory_id, call.now_us)
             check_version(root, operation.expected_version)
             if operation.cascade:
-                doomed = self._rows(transaction.session, LIVING_TREE, root.id)
+                doomed = self._rows(transaction, LIVING_TREE, root.id)
                 detached: list[MemoryRow] = []
             else:
                 doomed = [root]
-                detached = self._rows(transaction.session, LIVING_CHILDREN, root.id)
+                detached = self._rows(transaction, LIVING_CHILDREN, root.id)
             self._detach(call, transaction, detached)
             deleted = [
                 self._store.supersede(
@@ -78,14 +78,14 @@ class DeletionService:
         self, call: Call, operation: Purge
     ) -> Callable[[WriteTransaction], records.MemoryPurged]:
         def write(transaction: WriteTransaction) -> records.MemoryPurged:
-            root = self._store.find(transaction.session, operation.memory_id)
+            root = self._store.find(transaction, operation.memory_id)
             if root is None:
                 raise no_such_memory(operation.memory_id)
             if operation.cascade:
-                doomed = self._rows(transaction.session, WHOLE_TREE, root.id)
+                doomed = self._rows(transaction, WHOLE_TREE, root.id)
             else:
                 doomed = [root]
-                children = self._rows(transaction.session, ALL_CHILDREN, root.id)
+                children = self._rows(transaction, ALL_CHILDREN, root.id)
                 self._detach(call, transaction, children)
             self._store.erase(call, transaction, doomed)
             return {

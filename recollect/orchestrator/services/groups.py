@@ -84,8 +84,8 @@ class GroupService:
         self, call: Call, operation: AddToGroup
     ) -> Callable[[WriteTransaction], records.GroupJoined]:
         def write(transaction: WriteTransaction) -> records.GroupJoined:
-            row = self._store.require(transaction.session, operation.memory_id, call.now_us)
-            namespace = _namespace_of(transaction.session, operation.group_id)
+            row = self._store.require(transaction, operation.memory_id, call.now_us)
+            namespace = _namespace_of(transaction, operation.group_id)
             seq = record(call, transaction, subject=operation.group_id, namespace=namespace)
             transaction.execute(JOIN_GROUP, (operation.group_id, row.num, seq))
             return {

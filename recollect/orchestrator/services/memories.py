@@ -60,8 +60,8 @@ class MemoryService:
 
         def with_vector(vectors: Vectors) -> Callable[[WriteTransaction], records.MemoryAdded]:
             def write(transaction: WriteTransaction) -> records.MemoryAdded:
-                self._store.check_parent(transaction.session, draft, draft.parent_id, call.now_us)
-                self._store.check_key_free(transaction.session, draft)
+                self._store.check_parent(transaction, draft, draft.parent_id, call.now_us)
+                self._store.check_key_free(transaction, draft)
                 self._store.insert(call, transaction, [draft], vectors)
                 return {
                     "status": "success",
@@ -152,11 +152,11 @@ class MemoryService:
             vector = await self._embed(patch.content)
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
-            old = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            old = self._store.require(transaction, operation.memory_id, call.now_us)
             check_version(old, operation.expected_version)
             new = self._drafting.apply(old, patch)
             if new.parent_id != old.parent_id:
-                self._store.check_parent(transaction.session, new, new.parent_id, call.now_us)
+                self._store.check_parent(transaction, new, new.parent_id, call.now_us)
             new = self._store.supersede(call, transaction, old, new, vector)
             return changed(new)
 
@@ -170,7 +170,7 @@ class MemoryService:
         vector = await self._embed(content)
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
-            session = transaction.session
+            session = transaction
             old = self._store.find(session, operation.memory_id)
             if old is None:
                 raise no_such_memory(operation.memory_id)
@@ -218,7 +218,7 @@ class MemoryService:
         reads_before = self._accesses.take(operation.memory_id)
 
         def write(transaction: WriteTransaction) -> records.MemoryReinforced:
-            row = self._store.require(transaction.session, operation.memory_id, call.now_us)
+            row = self._store.require(transaction, operation.memory_id, call.now_us)
             row.stability_s = self._fading.grown(row.stability_s, reads_before)
             row.access_count += reads_before
             self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)

@@ -65,7 +65,7 @@ class RelationshipService:
         self._validator.text("relationship_type", operation.relationship_type, "key_chars_max")
 
         def write(transaction: WriteTransaction) -> records.RelationshipAdded:
-            session = transaction.session
+            session = transaction
             source = self._store.require(session, operation.source_id, call.now_us, "source memory")
             target = self._store.require(session, operation.target_id, call.now_us, "target memory")
             transaction.execute(

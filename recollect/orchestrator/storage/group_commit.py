@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import structlog
 
 from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import (
+    PrefetchFunction,
+    SavepointSession,
     SealFunction,
     SequenceCounter,
-    Session,
     T,
     WriteFunction,
     WriteTransaction,
@@ -31,15 +32,12 @@ from recollect.protocol.errors import InternalError, Overloaded, RecollectError,
 log = structlog.get_logger()
 
 
-class WriterSession(Session, Protocol):
+class WriterSession(SavepointSession, Protocol):
     """A connection that can be driven through a batch."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
-    def savepoint(self) -> None: ...
-    def release(self) -> None: ...
-    def rollback_to_savepoint(self) -> None: ...
 
     def usable(self) -> bool:
         """Whether the open transaction is still there after an error."""
@@ -75,6 +73,7 @@ class GroupCommitWriter:
         session: WriterSession,
         *,
         loop: asyncio.AbstractEventLoop,
+        prefetch: PrefetchFunction | None,
         seals: Iterable[SealFunction],
         batch_max: int,
         queue_length_max: int,
@@ -82,6 +81,7 @@ class GroupCommitWriter:
     ) -> None:
         self._session = session
         self._loop = loop
+        self._prefetch = prefetch
         self._seals = tuple(seals)
         self._batch_max = batch_max
         self._queue_length_max = queue_length_max
@@ -155,10 +155,12 @@ class GroupCommitWriter:
             session.begin()
             ledger = Ledger(session)
             counter = SequenceCounter(ledger.seq)
+            rows = Gathered()
+            functions = [pending.function for pending in batch]
+            prefetched = self._prefetch(session, functions) if self._prefetch else None
             for pending in batch:
-                with self._savepoint(pending, counter):
-                    pending.transaction = WriteTransaction(session, counter)
-                    pending.result = pending.function(pending.transaction)
+                self._run_one(pending, WriteTransaction(session, counter, rows, prefetched))
+            rows.flush(session)
             done = [p.transaction for p in batch if p.transaction is not None]
             for seal in self._seals:
                 seal(session, done)
@@ -174,23 +176,18 @@ class GroupCommitWriter:
             self.batches += 1
             self.transactions += len(done)
 
-    @contextmanager
-    def _savepoint(self, pending: Pending, counter: SequenceCounter) -> Iterator[None]:
-        """One write inside the batch: undone alone if it fails, unless the whole batch is lost."""
-        session, before = self._session, counter.value
-        session.savepoint()
+    def _run_one(self, pending: Pending, transaction: WriteTransaction) -> None:
+        """One write of the batch: undone alone if it fails, unless the whole batch is lost."""
         try:
-            yield
+            pending.result = pending.function(transaction)
         except Exception as error:
-            if not session.usable():
+            if not self._session.usable():
                 raise
-            session.rollback_to_savepoint()
-            session.release()
-            counter.value = before
-            pending.transaction = None
+            transaction.undo()
             pending.error = self._typed(error)
         else:
-            session.release()
+            transaction.keep()
+            pending.transaction = transaction
 
     def _fail(self, batch: list[Pending], error: Exception) -> None:
         typed = self._typed(error)

@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from recollect.orchestrator.storage.inserting import Gathered, Insert
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
@@ -47,14 +49,59 @@ class Change(msgspec.Struct, frozen=True):
     request_key: str | None
 
 
+class SequenceCounter:
+    """The last sequence number given out in the batch that is being written."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+class SavepointSession(Session, Protocol):
+    """A connection on which part of a transaction can be undone."""
+
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def rollback_to_savepoint(self) -> None: ...
+
+
 class WriteTransaction:
-    """One write in the making. Touched only by the writer's thread."""
+    """One write in the making. Touched only by the writer's thread.
 
-    __slots__ = ("_counter", "after_commit", "changes", "session", "touched")
+    It stands inside a batch of such transactions. What it only inserts is gathered and written
+    with the rest of the batch; its first other statement opens a savepoint, by which it can be
+    undone alone.
+    """
 
-    def __init__(self, session: Session, counter: SequenceCounter) -> None:
-        self.session = session
+    __slots__ = (
+        "_batch_rows",
+        "_counter",
+        "_first_seq",
+        "_own_rows",
+        "_saved",
+        "_session",
+        "after_commit",
+        "changes",
+        "prefetched",
+        "touched",
+    )
+
+    def __init__(
+        self,
+        session: SavepointSession,
+        counter: SequenceCounter,
+        batch_rows: Gathered,
+        prefetched: Any,
+    ) -> None:
+        self._session = session
         self._counter = counter
+        self._first_seq = counter.value
+        self._batch_rows = batch_rows
+        self._own_rows = Gathered()
+        self._saved = False
+        self.prefetched = prefetched
+        """What the batch's prefetch brought."""
         self.changes: list[Change] = []
         self.touched: set[int] = set()
         """Numbers of the memories whose text changed, for the full-text index."""
@@ -66,24 +113,44 @@ class WriteTransaction:
         self._counter.value += 1
         return self._counter.value
 
+    def insert(self, insert: Insert, rows: Iterable[Params]) -> None:
+        """Insert rows; every later statement sees them."""
+        self._own_rows.add(insert, rows)
+
     def execute(self, sql: str, params: Params = ()) -> list[Row]:
-        return self.session.execute(sql, params)
+        self._settle()
+        return self._session.execute(sql, params)
 
     def executemany(self, sql: str, rows: Iterable[Params]) -> None:
-        self.session.executemany(sql, rows)
+        self._settle()
+        self._session.executemany(sql, rows)
 
+    def keep(self) -> None:
+        """Let it stand; its rows go with the batch."""
+        self._batch_rows.take(self._own_rows)
+        if self._saved:
+            self._session.release()
 
-class SequenceCounter:
-    """The last sequence number given out in the batch that is being written."""
+    def undo(self) -> None:
+        """Take all of it back and leave the rest of the batch as it was."""
+        self._counter.value = self._first_seq
+        if self._saved:
+            self._session.rollback_to_savepoint()
+            self._session.release()
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: int) -> None:
-        self.value = value
+    def _settle(self) -> None:
+        """Bring what was inserted so far, by others and by this one, before the database."""
+        if not self._saved:
+            self._batch_rows.flush(self._session)
+            self._session.savepoint()
+            self._saved = True
+        self._own_rows.flush(self._session)
 
 
 ReadFunction = Callable[[Session], T]
 WriteFunction = Callable[[WriteTransaction], T]
+PrefetchFunction = Callable[[Session, Sequence[Callable[..., Any]]], Any]
+"""Runs once for a batch of write functions, before the first: what they will all ask for."""
 SealFunction = Callable[[Session, Iterable[WriteTransaction]], None]
 """Runs once for a batch of transactions, right before their commit."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from recollect.orchestrator.storage.inserting import Insert, insert_rows
 from recollect.orchestrator.storage.interface import Change, Session, WriteTransaction
 
 GENESIS = bytes(32)
@@ -19,11 +20,7 @@ GENESIS = bytes(32)
 OPEN_LEDGER = "UPDATE ledger SET seq = seq WHERE id = 1 RETURNING seq, head"
 CLOSE_LEDGER = "UPDATE ledger SET seq = ?, head = ? WHERE id = 1"
 READ_LEDGER = "SELECT seq, head FROM ledger WHERE id = 1"
-APPEND = """
-INSERT INTO journal (seq, at_us, identity, agent, operation, subject, namespace, version_before,
-                     version_after, session_id, trace, request_key, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+APPEND = Insert("journal", (*Change.__struct_fields__, "hash"))
 SCAN = """
 SELECT seq, at_us, identity, agent, operation, subject, namespace, version_before,
        version_after, session_id, trace, request_key, hash
@@ -57,7 +54,7 @@ class Ledger:
                 self.head = chain(self.head, change)
                 rows.append((*msgspec.structs.astuple(change), self.head))
         if rows or seq != self.seq:
-            session.executemany(APPEND, rows)
+            insert_rows(session, APPEND, rows)
             session.execute(CLOSE_LEDGER, (seq, self.head))
             self.seq = seq
 

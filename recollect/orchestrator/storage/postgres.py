@@ -15,6 +15,7 @@ from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     Params,
+    PrefetchFunction,
     ReadFunction,
     Row,
     SealFunction,
@@ -134,6 +135,7 @@ class PostgresStorage:
         url: str,
         *,
         loop: asyncio.AbstractEventLoop,
+        prefetch: PrefetchFunction | None = None,
         seals: Iterable[SealFunction] = (),
         readers: int = 4,
         group_commit_max: int = 256,
@@ -156,6 +158,7 @@ class PostgresStorage:
         self._writer = GroupCommitWriter(
             writer_session,
             loop=loop,
+            prefetch=prefetch,
             seals=seals,
             batch_max=group_commit_max,
             queue_length_max=write_queue_max,

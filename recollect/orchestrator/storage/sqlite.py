@@ -20,6 +20,7 @@ from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     Params,
+    PrefetchFunction,
     ReadFunction,
     Row,
     SealFunction,
@@ -121,6 +122,7 @@ class SqliteStorage:
         folder: Path,
         *,
         loop: asyncio.AbstractEventLoop,
+        prefetch: PrefetchFunction | None = None,
         seals: Iterable[SealFunction] = (),
         readers: int = 4,
         group_commit_max: int = 256,
@@ -142,6 +144,7 @@ class SqliteStorage:
         self._writer = GroupCommitWriter(
             writer_session,
             loop=loop,
+            prefetch=prefetch,
             seals=seals,
             batch_max=group_commit_max,
             queue_length_max=write_queue_max,

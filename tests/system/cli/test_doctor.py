@@ -1,4 +1,4 @@
-"""doctor: what it finds in health and in trouble, while the orchestrator runs and while it does not."""
+"""doctor: what it finds in health and in trouble, with and without a running orchestrator."""
 
 from __future__ import annotations
 

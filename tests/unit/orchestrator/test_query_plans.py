@@ -25,7 +25,7 @@ STATEMENTS = {
     "vector of a memory": memory_store.SELECT_VECTOR,
     "access": accesses.SELECT_FADING,
     "access update": accesses.UPDATE_ACCESS,
-    "idempotency": idempotency.FIND,
+    "idempotency": idempotency.FIND.format(keys="?, ?"),
     "old answers": idempotency.TRIM,
     "history": listing.OLD_VERSIONS,
     "children": listing.CHILDREN.format(after="", column="created_us", order="desc"),

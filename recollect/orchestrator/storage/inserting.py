@@ -1,0 +1,76 @@
+"""Rows on their way in: gathered over a batch of transactions, written in few statements.
+
+Each call into SQLite lets go of the interpreter's lock and must win it back, which on a busy
+orchestrator costs more than the call; and each call to a server is a round trip. So the rows that
+many transactions insert into one table are written together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Protocol
+
+import msgspec
+
+ROWS_MAX = 64  # in one statement; a power of two
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """A statement that inserts rows of the same columns into one table."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+class Executes(Protocol):
+    """As much of a session as inserting needs."""
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[Any]: ...
+
+
+@lru_cache(maxsize=1024)
+def insert_sql(insert: Insert, rows: int) -> str:
+    """The statement for a number of rows."""
+    marks = f"({', '.join('?' for _ in insert.columns)})"
+    return (
+        f"INSERT INTO {insert.table} ({', '.join(insert.columns)}) "
+        f"VALUES {', '.join([marks] * rows)}"
+    )
+
+
+def insert_rows(session: Executes, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
+    """Write rows in as few statements as their number's powers of two."""
+    # Only powers of two, so that each table has few statements and all of them stay prepared.
+    start, size = 0, ROWS_MAX
+    while start < len(rows):
+        while size > len(rows) - start:
+            size //= 2
+        params = tuple(chain.from_iterable(rows[start : start + size]))
+        session.execute(insert_sql(insert, size), params)
+        start += size
+
+
+class Gathered:
+    """Rows that wait to be written, by statement, in the order in which these were first met."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[Insert, list[Sequence[Any]]] = {}
+
+    def add(self, insert: Insert, rows: Iterable[Sequence[Any]]) -> None:
+        self._rows.setdefault(insert, []).extend(rows)
+
+    def take(self, other: Gathered) -> None:
+        """Take over what another has gathered."""
+        for insert, rows in other._rows.items():
+            self.add(insert, rows)
+
+    def flush(self, session: Executes) -> None:
+        """Write everything that waits."""
+        if self._rows:
+            rows_by_insert, self._rows = self._rows, {}
+            for insert, rows in rows_by_insert.items():
+                insert_rows(session, insert, rows)

@@ -1,0 +1,386 @@
+"""Requests that nobody should send, made from good ones by a seeded hand.
+
+A case is the frames of one ZeroMQ message. Most are one change away from a good request, because
+such get furthest.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from recollect.orchestrator.paging import fingerprint
+from recollect.protocol.operation import fields_of
+from recollect.protocol.operations import REGISTRY
+from tests.faults import wire
+
+Case = list[bytes]
+
+DEEP = 10_000
+DEADLINE_S = 20.0
+SHORT_DEADLINE_S = 0.05
+
+encode = msgspec.msgpack.Encoder().encode
+Raw = msgspec.Raw
+
+
+def tower(levels: int, ground: dict[str, Any]) -> dict[str, Any]:
+    """Filters of which each is the first of many in the next."""
+    for _ in range(levels):
+        ground = {"AND": [ground, *[{"importance": 1}] * 100]}
+    return ground
+
+
+# Values that some field somewhere will not expect; Raw ones are bytes of MessagePack as they are.
+NASTY: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2**31,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    -(2**63),
+    0.5,
+    -0.0,
+    1e308,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    "",
+    " ",
+    "\x00",
+    "a\x00b",
+    "x" * 5_000,
+    "\u202e\ufeff\U0001f4a9",
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-14:00",
+    "0000-00-00",
+    "2026-02-30T00:00:00Z",
+    "%_%' OR 1=1 --",
+    '"*" NEAR(a b) ^ - AND OR NOT',
+    "../../etc/passwd",
+    b"",
+    b"\xff\xfe",
+    [],
+    [None],
+    [[]],
+    ["a", 1, None, {}],
+    {},
+    {"": ""},
+    {"a": {"b": {"c": None}}},
+    {1: 2},
+    {1: 2, "a": 3},
+    {None: 1, True: 2, "x": 3},
+    {"AND": []},
+    {"AND": [{}] * 300},
+    {"OR": [{"importance": {"gte": 0}}] * 256},
+    {"NOT": {"NOT": {"NOT": {}}}},
+    {"importance": {"in": list(range(1024))}},
+    {"AND": [{"importance": {"in": list(range(1024))}}] * 40},
+    tower(15, {"importance": 1}),
+    tower(40, {"importance": 1}),
+    {"tags": {"in": ["t"] * 5_000}},
+    {"metadata.": 1},
+    {'metadata.a"b\\': 1},
+    {"metadata." + "a." * 400: 1},
+    {"tags": {"contains": []}},
+    {"created_at": {"gt": float("nan")}},
+    {"content": {"contains": "%" * 400}},
+    {"key": 2**64 - 1},
+    Raw(b"\x91" * DEEP + b"\xc0"),
+    Raw(b"\x81\xa1a" * DEEP + b"\xc0"),
+    Raw(b"\xdd\xff\xff\xff\xff"),
+    Raw(b"\xdf\xff\xff\xff\xff"),
+    Raw(b"\xdb\xff\xff\xff\xff"),
+    Raw(b"\xc6\xff\xff\xff\xff"),
+    Raw(b"\xc9\xff\xff\xff\xff\x01"),
+    Raw(b"\xa2\xc3\x28"),
+    Raw(b"\xa3\xed\xa0\x80"),
+    Raw(b"\xc1"),
+    Raw(b"\xd6\xff\x00\x00\x00\x01"),
+    Raw(b"\xd4\x05\x00"),
+    Raw(b"\x81\x91\x01\x01"),
+    Raw(b"\x81\x80\x01"),
+    Raw(b"\x82\xa1a\x01\xa1a\x02"),
+]
+
+
+class Good:
+    """A good body for every operation; the ids are of memories that exist."""
+
+    def __init__(self, memory_ids: list[str], group_id: str) -> None:
+        one, two = memory_ids[:2]
+        self.bodies: dict[str, dict[str, Any]] = {
+            "add_memory": {
+                "content": "a memory among malformed ones",
+                "metadata": {"a": 1},
+                "tags": ["t"],
+                "namespace": "temp:malformed",
+                "value": [1],
+                "valid_from": 1.0,
+            },
+            "get_memory": {"memory_id": one},
+            "update_memory": {"memory_id": one, "update_payload": {"importance": 0.5}},
+            "delete_memory": {"memory_id": "no such memory"},
+            "restore": {"memory_id": one, "version": 1},
+            "history": {"memory_id": one},
+            "purge": {"memory_id": "no such memory"},
+            "reinforce_memory": {"memory_id": one},
+            "get_children": {"parent_id": one},
+            "list_memories": {"namespace": "temp:malformed", "filters": {"importance": 0.5}},
+            "count": {"namespace": "temp:malformed"},
+            "search_memory": {"query": "memory", "filters": {"importance": 0.5}},
+            "semantic_search": {"query": "memory", "filters": {"importance": 0.5}},
+            "batch_add_memories": {"memories": [{"content": "one of a batch"}]},
+            "batch_get_memories": {"memory_ids": [one, two]},
+            "add_relationship": {
+                "source_id": one,
+                "target_id": two,
+                "relationship_type": "near",
+            },
+            "get_related_memories": {"memory_id": one},
+            "create_context_group": {"name": "a group"},
+            "add_to_group": {"memory_id": one, "group_id": group_id},
+            "get_memories_by_group": {"group_id": group_id},
+            "create_session": {"user_id": "alice"},
+            "ping": {},
+            "stats": {},
+            # A path that is refused: no mutation may write where it likes.
+            "backup": {"path": "not absolute"},
+            "report_errors": {
+                "source": "malformed",
+                "errors": [{"code": "strange", "message": "a report"}],
+            },
+            "recent_errors": {},
+        }
+        assert self.bodies.keys() == REGISTRY.keys(), "an operation has no good body here"
+
+
+class Maker:
+    """Makes cases; the same seed makes the same ones."""
+
+    def __init__(self, good: Good, seed: int) -> None:
+        self._good = good
+        self._random = random.Random(seed)
+        self._number = 0
+        self._kinds: list[tuple[int, Callable[[], Case]]] = [
+            (2, self.unknown_field),
+            (2, self.missing_field),
+            (3, self.nasty_envelope),
+            (2, self.nasty_cursor),
+            (4, self.flipped),
+            (2, self.truncated),
+            (1, self.spliced),
+            (1, self.random_bytes),
+            (2, self.random_msgpack),
+            (1, self.json_text),
+            (1, self.wrong_frames),
+        ]
+
+    def every_nasty_field(self) -> Iterator[tuple[str, Case]]:
+        """Every field of every operation with every strange value, and those one level down."""
+        bodies = [
+            (name, {**good, field.encode_name: nasty})
+            for name, good in self._good.bodies.items()
+            for field in fields_of(REGISTRY[name])
+            for nasty in NASTY
+        ]
+        bodies += [
+            (name, {**self._good.bodies[name], **part})
+            for nasty in NASTY
+            for name, part in inside(nasty)
+        ]
+        self._random.shuffle(bodies)
+        for name, body in bodies:
+            self._number += 1
+            yield f"nasty_field of {name}", [self._request(name, body)]
+
+    def random_cases(self) -> Iterator[tuple[str, Case]]:
+        """Kinds of malformation with their frames, without end."""
+        weights = [weight for weight, _ in self._kinds]
+        while True:
+            self._number += 1
+            [(_, make)] = self._random.choices(self._kinds, weights)
+            yield make.__name__, make()
+
+    def _operation(self) -> tuple[str, dict[str, Any]]:
+        name = self._random.choice(list(self._good.bodies))
+        return name, dict(self._good.bodies[name])
+
+    def _request(self, name: str, body: Any) -> bytes:
+        # What waits for a change that never comes must not wait for long.
+        waits = isinstance(body, dict) and "min_seq" in body
+        deadline_ms = wire.in_ms(SHORT_DEADLINE_S if waits else DEADLINE_S)
+        packed = body if isinstance(body, bytes) else encode(body)
+        key = {"key": f"malformed-{self._number}"} if self._random.random() < 0.5 else {}
+        return wire.request(self._number, name, packed, deadline_ms=deadline_ms, **key)
+
+    def unknown_field(self) -> Case:
+        name, body = self._operation()
+        body[f"surprise{self._random.randrange(3)}"] = self._random.choice(NASTY)
+        return [self._request(name, body)]
+
+    def missing_field(self) -> Case:
+        name, body = self._operation()
+        if body:
+            del body[self._random.choice(list(body))]
+        return [self._request(name, body)]
+
+    def nasty_envelope(self) -> Case:
+        name, body = self._operation()
+        field = self._random.choice(
+            ["v", "id", "op", "body", "key", "trace", "agent", "session", "deadline_ms", "extra"]
+        )
+        envelope = msgspec.msgpack.decode(self._request(name, body))
+        if self._random.random() < 0.2:
+            envelope.pop(field, None)
+        else:
+            envelope[field] = self._random.choice(NASTY)
+        return [encode(envelope)]
+
+    def nasty_cursor(self) -> Case:
+        """A cursor with the right mark that leads nowhere."""
+        name = self._random.choice(
+            [n for n in self._good.bodies if "cursor" in REGISTRY[n].__struct_fields__]
+        )
+        body = dict(self._good.bodies[name])
+        if self._random.random() < 0.3 and "filters" in REGISTRY[name].__struct_fields__:
+            body["filters"] = self._random.choice([{1: 2, "a": 3}, {"importance": {1: 2}}])
+        try:
+            operation = msgspec.convert(body, REGISTRY[name])
+            mark = fingerprint(operation)
+        except (msgspec.ValidationError, TypeError):
+            mark = 0
+        # Raw values would end inside the base64, where only whole MessagePack is read.
+        scalars = [n for n in NASTY if not isinstance(n, Raw)]
+        position = [self._random.choice(scalars) for _ in range(self._random.randint(0, 3))]
+        if self._random.random() < 0.5:
+            position = [self._random.choice([2**63, -(2**63), 2**64 - 1, 1e300, -1, 0.5, True])]
+        packed = encode((mark, position))
+        body["cursor"] = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        return [self._request(name, body)]
+
+    def _frame(self) -> bytes:
+        name, body = self._operation()
+        return self._request("ping" if name == "backup" else name, body)
+
+    def flipped(self) -> Case:
+        frame = bytearray(self._frame())
+        for _ in range(self._random.randint(1, 8)):
+            frame[self._random.randrange(len(frame))] ^= 1 << self._random.randrange(8)
+        return [bytes(frame)]
+
+    def truncated(self) -> Case:
+        frame = self._frame()
+        return [frame[: self._random.randrange(len(frame))]]
+
+    def spliced(self) -> Case:
+        one, two = self._frame(), self._frame()
+        return [one[: self._random.randrange(len(one))] + two[self._random.randrange(len(two)) :]]
+
+    def random_bytes(self) -> Case:
+        return [self._random.randbytes(self._random.choice([0, 1, 2, 10, 100, 10_000]))]
+
+    def random_msgpack(self) -> Case:
+        value = self._value(4)
+        if self._random.random() < 0.5:
+            return [encode(value)]
+        return [self._request(self._operation()[0], encode(value))]
+
+    def _value(self, depth: int) -> Any:
+        roll = self._random.random()
+        if depth and roll < 0.3:
+            return [self._value(depth - 1) for _ in range(self._random.randint(0, 5))]
+        if depth and roll < 0.6:
+            keys = [f.encode_name for op in REGISTRY.values() for f in fields_of(op)]
+            return {
+                self._random.choice([*keys, "v", "id", "op", "body"]): self._value(depth - 1)
+                for _ in range(self._random.randint(0, 5))
+            }
+        return self._random.choice(NASTY)
+
+    def json_text(self) -> Case:
+        name, body = self._operation()
+        text = json.dumps({"v": 1, "id": self._number, "op": name, "body": body})
+        if self._random.random() < 0.5:
+            return [text.encode()]
+        return [self._request(name, json.dumps(body).encode())]
+
+    def wrong_frames(self) -> Case:
+        frame = self._frame()
+        return self._random.choice(
+            [
+                [b""],
+                [b"", b""],
+                [b"", b"", frame],
+                [frame, frame],
+                [frame, b""],
+                [b"x", frame],
+                [b""] * 50,
+                [b"y"] * 2_000,
+                [frame] * 5,
+                [b"z" * 100_000, b""],
+            ]
+        )
+
+
+def inside(nasty: Any) -> list[tuple[str, dict[str, Any]]]:
+    """A strange value one level down, where only some code looks."""
+    patches = ["content", "value", "metadata", "metadata_patch", "tags", "parent_id", "valid_to"]
+    return [
+        ("add_memory", {"content": "a", "metadata": {"deep": {"er": nasty}}}),
+        ("add_memory", {"content": "a", "value": [[nasty]]}),
+        ("add_memory", {"content": "a", "tags": [nasty]}),
+        *(("update_memory", {"update_payload": {patch: nasty}}) for patch in patches),
+        ("update_memory", {"update_payload": {"value": {"a": nasty}}}),
+        ("batch_add_memories", {"memories": [nasty]}),
+        ("batch_add_memories", {"memories": [{"content": nasty}, {"content": "good"}]}),
+        ("batch_add_memories", {"memories": [{"content": "a", "metadata": {"x": nasty}}]}),
+        ("batch_get_memories", {"memory_ids": [nasty]}),
+        ("list_memories", {"filters": {"importance": nasty}}),
+        ("list_memories", {"filters": {"metadata.a": {"in": [nasty]}}}),
+        ("list_memories", {"filters": {"metadata.a": {"contains": nasty}}}),
+        ("list_memories", {"filters": {"tags": {"in": [nasty] * 2_000}}}),
+        ("count", {"filters": {"created_at": {"lt": nasty}}}),
+        ("search_memory", {"filters": {"tags": nasty}, "query": "memory"}),
+        ("semantic_search", {"filters": {"NOT": nasty}, "query": "memory"}),
+        ("report_errors", {"errors": [{"code": "c", "message": "m", "count": nasty}]}),
+        ("report_errors", {"errors": [{"code": "c", "message": "m", "context": {"a": nasty}}]}),
+        ("create_session", {"session_metadata": {"a": nasty}}),
+    ]
+
+
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+READY = b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
+
+
+def raw_stream(chance: random.Random) -> bytes:
+    """Bytes for the port itself: no ZeroMQ at all, or ZeroMQ that goes wrong on the way."""
+    junk = chance.randbytes(chance.randint(1, 2_000))
+    return chance.choice(
+        [
+            junk,
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + junk,
+            b"*1\r\n$4\r\nPING\r\n",
+            b'{"v":1,"id":1,"op":"ping"}\n',
+            GREETING[: chance.randrange(64)],
+            GREETING[:12] + junk,
+            GREETING + junk,
+            GREETING + READY[: chance.randrange(len(READY))],
+            GREETING + READY + junk,
+            # A frame that declares far more than ever comes, up to what no machine could hold.
+            GREETING + READY + b"\x02" + struct.pack(">Q", 1 << chance.randint(8, 63)) + junk,
+            GREETING + READY + b"\x01\x00" * 500,
+            GREETING + READY + b"\x04\x05\x04PING",
+            GREETING + READY + b"\x04\xff" + junk[:255].ljust(255),
+        ]
+    )

@@ -1,0 +1,56 @@
+"""P18: a backup taken under load restores."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from recollect.orchestrator.storage.sqlite import DATABASE_NAME, MANIFEST_NAME
+from tests.faults import counts, database
+from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults.ledger import Trial
+from tests.faults.writers import Writers
+from tests.harness.processes import OrchestratorProcess
+
+
+@pytest.mark.timeout(counts.timeout_s(90))
+def test_a_backup_taken_under_load_holds_all_that_was_acknowledged_before_it(
+    orchestrator: OrchestratorProcess, tmp_path: Path
+) -> None:
+    log = AcknowledgementLog()
+    with Trial("P18") as trial:
+        with Writers(orchestrator.endpoint, log, seed=counts.SEED) as writers:
+            for number in range(counts.BACKUPS):
+                log.wait_for_more(100)
+                before = AcknowledgementLog()
+                before.add(*log.entries())
+                backup = tmp_path / f"backup-{number}"
+                with orchestrator.client() as client:
+                    made = client.backup(str(backup), timeout=60.0)
+                assert len(log) > len(before), "nothing was written beside the backup"
+                trial.check((backup / MANIFEST_NAME).exists(), "the backup has no manifest")
+                restored = tmp_path / f"restored-{number}"
+                restored.mkdir()
+                shutil.copyfile(backup / DATABASE_NAME, restored / DATABASE_NAME)
+                for problem in database.problems(restored, tmp_path / "copy"):
+                    trial.violated(f"backup {number}: {problem}")
+                with OrchestratorProcess(restored) as elsewhere:
+                    for complaint in before.check(elsewhere.endpoint, latest=False):
+                        trial.violated(f"backup {number}: {complaint}")
+                    with elsewhere.client() as client:
+                        trial.check(
+                            client.ping()["seq"] == made["seq"],
+                            "the backup is of another moment than it says",
+                        )
+                        content = f"restored{number} goes on"
+                        added = client.add_memory(content)
+                        found = client.search_memory(content.split()[0])["results"]
+                        trial.check(
+                            [memory["id"] for memory in found] == [added["memory_id"]],
+                            "what is written after the restoration is not found",
+                        )
+                trial.case()
+        for failure in writers.failures:
+            trial.violated(failure)

@@ -1,0 +1,147 @@
+"""The supervisor over small programs of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from recollect.cli.supervisor import (
+    Backoff,
+    Program,
+    StartFailed,
+    Supervisor,
+    how_it_ended,
+)
+
+QUICK = Backoff(first_s=0.01, longest_s=0.02, slow_start_s=0.1)
+WITHIN_S = 30.0
+
+
+class Notes:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.pids: list[int] = []
+
+    def ready(self, program: Program, pid: int, *, again: bool) -> None:
+        self.told.append("again" if again else "ready")
+        self.pids.append(pid)
+
+    def slow(self, program: Program, waited_s: float) -> None:
+        self.told.append("slow")
+
+    def ended(self, program: Program, how: str, ends_in_a_row: int, pause_s: float) -> None:
+        self.told.append(f"ended {ends_in_a_row}: {how}")
+
+    def stopping(self) -> None:
+        self.told.append("stopping")
+
+    def killed(self, program: Program) -> None:
+        self.told.append("killed")
+
+
+def program(folder: Path, code: str, *, stop_s: float = 10.0) -> Program:
+    """A program in Python that is ready once it has made the file `ready`."""
+    flag = folder / "ready"
+
+    async def is_ready(pid: int) -> bool:
+        return flag.exists() and flag.read_text() == str(pid)
+
+    prelude = (
+        "import os, signal, sys, time\n"
+        f"def ready():\n    open({str(folder / 'made')!r}, 'w').write(str(os.getpid()))\n"
+        f"    os.replace({str(folder / 'made')!r}, {str(flag)!r})\n"
+    )
+    command = (sys.executable, "-c", prelude + code)
+    return Program("sample", lambda: command, folder / "sample.log", is_ready, stop_s)
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while not happened():
+            await asyncio.sleep(0.005)
+
+
+def test_it_restarts_what_ends_and_stops_what_runs(tmp_path: Path) -> None:
+    async def scenario() -> Notes:
+        notes = Notes()
+        sample = program(tmp_path, "ready()\nsys.stdin.read()")
+        supervisor = Supervisor([sample], notes, backoff=QUICK)
+        running = asyncio.create_task(supervisor.run())
+        for count in (1, 2, 3):
+            await until(lambda count=count: len(notes.pids) == count)  # type: ignore[misc]
+            if count < 3:
+                os.kill(notes.pids[-1], signal.SIGKILL)
+        supervisor.stop()
+        await asyncio.wait_for(running, WITHIN_S)
+        return notes
+
+    notes = asyncio.run(scenario())
+    killed = "was ended by SIGKILL"
+    assert notes.told == [
+        *("ready", f"ended 1: {killed}", "again", f"ended 2: {killed}", "again", "stopping"),
+    ]
+    assert len(set(notes.pids)) == 3
+
+
+def test_a_program_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> None:
+    async def scenario() -> Notes:
+        notes = Notes()
+        with pytest.raises(StartFailed) as failed:
+            sample = program(tmp_path, "print('no', flush=True)\nsys.exit(7)")
+            await Supervisor([sample], notes, backoff=QUICK).run()
+        assert failed.value.code == 7
+        assert "exit code 7" in str(failed.value)
+        return notes
+
+    assert asyncio.run(scenario()).told == []
+    assert (tmp_path / "sample.log").read_text() == "no\n"
+
+
+def test_what_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
+    async def scenario() -> Notes:
+        notes = Notes()
+        stubborn = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nready()\ntime.sleep(60)"
+        supervisor = Supervisor([program(tmp_path, stubborn, stop_s=0.1)], notes, backoff=QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await until(lambda: bool(notes.pids))
+        supervisor.stop()
+        await asyncio.wait_for(running, WITHIN_S)
+        return notes
+
+    assert asyncio.run(scenario()).told == ["ready", "stopping", "killed"]
+
+
+def test_a_slow_start_is_worth_a_remark(tmp_path: Path) -> None:
+    async def scenario() -> Notes:
+        notes = Notes()
+        supervisor = Supervisor([program(tmp_path, "time.sleep(60)")], notes, backoff=QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await until(lambda: "slow" in notes.told)
+        supervisor.stop()
+        await asyncio.wait_for(running, WITHIN_S)
+        return notes
+
+    assert asyncio.run(scenario()).told[-1] == "stopping"
+
+
+def test_pauses_grow_to_a_bound_and_never_in_step() -> None:
+    backoff, randomness = Backoff(first_s=1, factor=2, longest_s=30), random.Random(7)
+    for ends, full in ((1, 1), (2, 2), (3, 4), (6, 30), (10_000, 30)):
+        pauses = {backoff.pause_s(ends, randomness) for _ in range(50)}
+        assert len(pauses) > 1
+        assert all(full / 2 <= pause <= full for pause in pauses)
+
+
+def test_exit_codes_are_told_in_words() -> None:
+    assert how_it_ended(3) == "ended with exit code 3"
+    assert how_it_ended(-9) == "was ended by SIGKILL"
+    assert how_it_ended(-63) == "was ended by signal 63"
