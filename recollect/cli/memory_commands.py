@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
-import msgspec
 import typer
 from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling, whole_id
-from recollect.cli.failures import USAGE, Failure
+from recollect.cli.given import content_from, object_from
 from recollect.cli.memory_views import show_count, show_history, show_memories, show_memory
 from recollect.cli.output import err, note, out, print_json
 from recollect.client import MemoryClient
@@ -80,12 +78,12 @@ def add(
     """Store a memory."""
     with calling(endpoint, as_json=as_json) as client:
         answer = client.add_memory(
-            _content(text),
+            content_from(text),
             memory_type,
             # Whether there is such a tier, the orchestrator says.
             cast(Literal["short"], tier),
             importance,
-            _object(metadata),
+            object_from("--metadata", metadata),
             tag or None,
             whole_id(client, parent) if parent else None,
             namespace=namespace,
@@ -94,35 +92,6 @@ def add(
         if as_json:
             return print_json(answer)
         out.print(Text.assemble(("Stored ", "green"), (answer["memory_id"], "cyan")))
-
-
-def _content(text: str) -> str:
-    """The text itself, or standard input without the newline at its end."""
-    if text != "-":
-        return text
-    try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise Failure(
-            "invalid_argument",
-            f"Standard input is not UTF-8 text: {error}.",
-            "Convert it first.",
-            exit_code=USAGE,
-        ) from error
-
-
-def _object(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise Failure(
-            "invalid_argument",
-            f"--metadata is not a JSON object: {error}.",
-            """Write it as --metadata '{"source": "wiki"}'.""",
-            exit_code=USAGE,
-        ) from error
 
 
 def get(
@@ -140,9 +109,7 @@ def search(
     query: Annotated[
         str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
     ],
-    limit: Annotated[
-        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
-    ] = 10,
+    limit: options.Limit = 10,
     namespace: options.Namespace = None,
     memory_type: options.MemoryType = None,
     semantic: Annotated[
@@ -171,9 +138,7 @@ def search(
 def list_(
     namespace: options.Namespace = None,
     memory_type: options.MemoryType = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
-    ] = 20,
+    limit: options.Limit = 20,
     everything: Annotated[
         bool, typer.Option("--all", help="All of them, page by page.", metavar="")
     ] = False,
@@ -236,9 +201,7 @@ def _all_pages(
 
 def history(
     memory_id: MemoryId,
-    limit: Annotated[
-        int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")
-    ] = 50,
+    limit: options.Limit = 50,
     endpoint: options.Endpoint = None,
     as_json: options.AsJson = False,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from rich.console import Group
@@ -33,10 +33,9 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     table.add_column("strength", no_wrap=True)
     table.add_column("updated", no_wrap=True, justify="right")
     for memory in memories:
-        score = float(memory.get("score", 0))
         table.add_row(
             memory["id"] if full else short_id(memory["id"]),
-            *([_score(score)] if scored else []),
+            *([_score(memory)] if scored else []),
             _summary(memory, columns=max(20, out.width - (88 if full else 60))),
             memory["memory_type"],
             Text.assemble(bar(memory["strength"]), f" {memory['memory_tier']}"),
@@ -47,7 +46,8 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
         note("An id may be given by its end, as shown here; --full-ids shows it whole.")
 
 
-def _score(score: float) -> str:
+def _score(memory: MemoryRecord | FoundMemory) -> str:
+    score: float = cast(FoundMemory, memory)["score"]
     return "<0.01" if 0 < score < 0.005 else f"{score:.2f}"
 
 

@@ -55,6 +55,7 @@ Namespace = Annotated[
 MemoryType = Annotated[
     str | None, typer.Option("--type", "-t", help="Only memories of this type.", metavar="TYPE")
 ]
+Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.", metavar="N")]
 FullIds = Annotated[
     bool, typer.Option("--full-ids", help="Show ids whole, however narrow it gets.", metavar="")
 ]

@@ -78,6 +78,8 @@ def parse_moment(field: str, moment: str | float | None) -> int | None:
                 parsed = parsed.replace(tzinfo=UTC)
         else:
             parsed = datetime.fromtimestamp(moment, UTC)
+        # A zone may carry it out of the years 1 to 9999, which could not be shown again.
+        parsed = parsed.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         raise InvalidArgument(
             f"{field} is not a time: give ISO 8601 text such as 2026-01-31T12:00:00Z, "

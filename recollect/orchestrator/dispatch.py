@@ -270,6 +270,16 @@ class Dispatcher:
         future.add_done_callback(done)
 
     def _answer(self, request: Request, body: bytes, answer: Answer) -> None:
+        if len(body) > self._payload_bytes_max and self._routes[request.op].kind == "read":
+            error = LimitExceeded(
+                f"The answer has {len(body):,} bytes; the limit limits.payload_bytes_max is "
+                f"{self._payload_bytes_max:,}. Ask for fewer at once.",
+                limit="limits.payload_bytes_max",
+                maximum=self._payload_bytes_max,
+                actual=len(body),
+            )
+            self._answer_error(request.id, request.op, error, answer)
+            return
         self.served[request.op] += 1
         failpoint("before_reply")
         answer(_encode(Reply(PROTOCOL_VERSION, request.id, self._clock.now_us() // 1000, body)))

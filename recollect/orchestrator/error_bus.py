@@ -8,6 +8,8 @@ from typing import Any
 from recollect.orchestrator.clock import to_iso
 from recollect.protocol.records import ErrorSeen
 
+COUNT_MAX = (1 << 63) - 1  # the largest number that everyone who reads it can hold
+
 
 class ErrorBus:
     """A bounded set of kinds of errors. Touched by the event loop's thread alone."""
@@ -29,7 +31,7 @@ class ErrorBus:
         """Count an error; the kind seen longest ago makes room."""
         kind = (source, code, message)
         seen = self._seen.pop(kind, None) or {"count": 0, "first_us": now_us}
-        seen["count"] += count
+        seen["count"] = min(COUNT_MAX, seen["count"] + count)
         seen["last_us"] = now_us
         seen["context"] = context or {}
         self._seen[kind] = seen

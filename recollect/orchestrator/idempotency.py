@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Call, expired
+from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteFunction, WriteTransaction
@@ -27,7 +28,6 @@ DELETE FROM idempotency WHERE (identity, key) IN (
 """
 TRIM_ROWS = 5_000
 
-_canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -62,7 +62,7 @@ class Once:
         """Whose write it is and under which key; None if it may be repeated."""
         if call.key is not None:
             self.mark = (call.identity, call.key)
-            self._payload_hash = hashlib.blake2b(_canonical(operation), digest_size=16).digest()
+            self._payload_hash = hashlib.blake2b(canonical(operation), digest_size=16).digest()
 
     def __call__(self, transaction: WriteTransaction) -> bytes:
         if self._clock.now_us() >= self._call.deadline_us:

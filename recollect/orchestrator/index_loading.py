@@ -16,19 +16,26 @@ EMBED_ROWS = 1_000
 
 VECTORS = """
 SELECT v.num, v.vector FROM vectors v JOIN memories m ON m.num = v.num
-WHERE v.num > ? AND v.model = ? AND m.deleted_us IS NULL ORDER BY v.num LIMIT ?
+WHERE v.num > ? AND v.model = ? AND length(v.vector) = ? AND m.deleted_us IS NULL
+ORDER BY v.num LIMIT ?
 """
 WITHOUT_VECTOR = """
-SELECT m.num, m.content FROM memories m LEFT JOIN vectors v ON v.num = m.num AND v.model = ?
+SELECT m.num, m.content FROM memories m
+LEFT JOIN vectors v ON v.num = m.num AND v.model = ? AND length(v.vector) = ?
 WHERE m.num > ? AND m.deleted_us IS NULL AND v.num IS NULL ORDER BY m.num LIMIT ?
 """
+
+
+def bytes_of(embedder: Embedder) -> int:
+    """How long a stored vector must be; one of another length is damaged and made anew."""
+    return 4 * embedder.dimensions
 
 
 async def load_index(storage: Storage, embedder: Embedder, index: VectorIndex) -> int:
     """Fill the index; returns how many memories had to be embedded anew."""
     await storage.read(lambda session: _load(session, embedder, index))
     embedded, after = 0, 0
-    while rows := await storage.read(partial(_without_vector, embedder.model, after)):
+    while rows := await storage.read(partial(_without_vector, embedder, after)):
         vectors = await embedder.embed([content for _, content in rows])
         nums = [num for num, _ in rows]
         params = [
@@ -46,13 +53,14 @@ def _keep(params: list[tuple[int, str, bytes]], transaction: WriteTransaction) -
     transaction.executemany(REPLACE_VECTOR, params)
 
 
-def _without_vector(model: str, after: int, session: Session) -> list[Row]:
-    return session.execute(WITHOUT_VECTOR, (model, after, EMBED_ROWS))
+def _without_vector(embedder: Embedder, after: int, session: Session) -> list[Row]:
+    params = (embedder.model, bytes_of(embedder), after, EMBED_ROWS)
+    return session.execute(WITHOUT_VECTOR, params)
 
 
 def _load(session: Session, embedder: Embedder, index: VectorIndex) -> None:
     after = 0
-    while rows := session.execute(VECTORS, (after, embedder.model, PAGE_ROWS)):
+    while rows := session.execute(VECTORS, (after, embedder.model, bytes_of(embedder), PAGE_ROWS)):
         nums = [num for num, _ in rows]
         joined = b"".join(vector for _, vector in rows)
         index.load(nums, np.frombuffer(joined, dtype=np.float32).reshape(len(nums), -1))

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from recollect.orchestrator.canonical import canonical
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operation import Operation
 
-_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+_encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[int, list[Any]]).decode
 
 
@@ -21,7 +22,7 @@ def fingerprint(operation: Operation[Any]) -> int:
     fields = msgspec.structs.asdict(operation)
     for name in ("cursor", "limit", "timeout", "idempotency_key", "min_seq"):
         fields.pop(name, None)
-    return zlib.crc32(_encode([operation.spec.name, fields]))
+    return zlib.crc32(canonical([operation.spec.name, fields]))
 
 
 def make_cursor(operation: Operation[Any], position: list[Any]) -> str:
@@ -45,6 +46,8 @@ def read_cursor(operation: Operation[Any], cursor: str | None, parts: int) -> li
             "same arguments, or none to begin anew.",
             field="cursor",
         )
-    if not all(isinstance(part, int | float) for part in position):
+    # Beyond this a number does not fit into a column; nor does one that is not finite.
+    fits = (isinstance(part, int | float) and abs(part) < 1 << 63 for part in position)
+    if not all(fits):
         raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
     return position

@@ -390,12 +390,15 @@ def test_the_index_is_made_anew_from_the_rows_at_start(world: World) -> None:
     assert world(Stats())["index"]["vectors"] == 2
 
 
-def test_a_memory_whose_vector_is_lost_is_embedded_again_at_start(world: World) -> None:
+@pytest.mark.parametrize("damage", ["DELETE FROM vectors", "UPDATE vectors SET vector = '123'"])
+def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again_at_start(
+    world: World, damage: str
+) -> None:
     memory_id = add(world, "a lonely lighthouse")
 
-    async def lose_vectors() -> None:
-        await world.storage.write(lambda transaction: transaction.execute("DELETE FROM vectors"))
+    async def do_damage() -> None:
+        await world.storage.write(lambda transaction: transaction.execute(damage))
 
-    world.run(lose_vectors())
+    world.run(do_damage())
     world.restart()
     assert found(world, "lonely lighthouse") == {memory_id}

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.paging import fingerprint
+from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
 from tests.faults import wire
@@ -88,6 +89,7 @@ NASTY: list[Any] = [
     tower(15, {"importance": 1}),
     tower(40, {"importance": 1}),
     {"tags": {"in": ["t"] * 5_000}},
+    {"AND": [{"importance": {}}] * 5_000},
     {"metadata.": 1},
     {'metadata.a"b\\': 1},
     {"metadata." + "a." * 400: 1},
@@ -257,7 +259,7 @@ class Maker:
         try:
             operation = msgspec.convert(body, REGISTRY[name])
             mark = fingerprint(operation)
-        except (msgspec.ValidationError, TypeError):
+        except (msgspec.ValidationError, InvalidArgument):
             mark = 0
         # Raw values would end inside the base64, where only whole MessagePack is read.
         scalars = [n for n in NASTY if not isinstance(n, Raw)]

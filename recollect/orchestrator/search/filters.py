@@ -16,6 +16,7 @@ from recollect.orchestrator.clock import parse_moment
 from recollect.protocol.errors import InvalidArgument, LimitExceeded, Unsupported
 
 CONDITIONS_MAX = 256
+VALUES_MAX = 16_384
 DEPTH_MAX = 16
 
 Condition = tuple[str, list[Any]]
@@ -29,7 +30,7 @@ COLUMNS = {
     "collection": "collection",
     "memory_type": "memory_type",
     "memory_tier": "tier",
-    "content": "content",
+    "content": "memories.content",
     "importance": "importance",
     "trust": "trust",
     "source": "source",
@@ -90,8 +91,18 @@ class NoJsonPaths:
         raise Unsupported("This storage cannot filter by metadata or tags yet.")
 
 
+def _too_large() -> LimitExceeded:
+    return LimitExceeded(
+        f"filters has more than {CONDITIONS_MAX} conditions, {VALUES_MAX:,} values or "
+        f"{DEPTH_MAX} levels.",
+        field="filters",
+        limit="filters",
+    )
+
+
 def _path_text(path: list[str]) -> str:
-    return "$" + "".join('."' + part.replace('"', '\\"') + '"' for part in path)
+    escaped = (part.replace("\\", "\\\\").replace('"', '\\"') for part in path)
+    return "$" + "".join(f'."{part}"' for part in escaped)
 
 
 class FilterCompiler:
@@ -102,26 +113,43 @@ class FilterCompiler:
 
     def compile(self, filters: dict[str, Any]) -> Condition:
         """A condition over the columns of `memories`, with its parameters."""
-        return self._all(filters, 1)
+        return _Compilation(self._paths).compile(filters)
+
+
+class _Compilation:
+    """One filter on its way to SQL."""
+
+    def __init__(self, paths: JsonPaths) -> None:
+        self._paths = paths
+        self._conditions_left = CONDITIONS_MAX
+
+    def compile(self, filters: dict[str, Any]) -> Condition:
+        sql, params = self._all(filters, 1)
+        if len(params) > VALUES_MAX:
+            raise _too_large()
+        return sql, params
+
+    def _count(self, conditions: int = 1) -> None:
+        self._conditions_left -= conditions
+        if self._conditions_left < 0:
+            raise _too_large()
 
     def _all(self, filters: Any, depth: int) -> Condition:
         if not isinstance(filters, dict):
             raise InvalidArgument(
                 'A filter is an object such as {"memory_type": "general"}.', field="filters"
             )
-        if depth > DEPTH_MAX or len(filters) > CONDITIONS_MAX:
-            raise LimitExceeded(
-                f"filters has more than {CONDITIONS_MAX} conditions or {DEPTH_MAX} levels.",
-                field="filters",
-                limit="filters",
-            )
+        if depth > DEPTH_MAX:
+            raise _too_large()
+        if not filters:
+            self._count()
         parts = [self._entry(str(key), value, depth) for key, value in filters.items()]
         return _join(parts, "AND")
 
     def _entry(self, key: str, value: Any, depth: int) -> Condition:
         match key.removeprefix("$").upper():
             case "AND" | "OR" as word:
-                if not isinstance(value, list) or not value or len(value) > CONDITIONS_MAX:
+                if not isinstance(value, list) or not value:
                     raise InvalidArgument(f"{key} takes a list of filters.", field="filters")
                 return _join([self._all(item, depth + 1) for item in value], word)
             case "NOT":
@@ -129,6 +157,8 @@ class FilterCompiler:
                 return f"NOT coalesce(({sql}), FALSE)", params
         if not isinstance(value, dict):
             return self._compare(key, "eq", value)
+        if not value:
+            self._count()
         parts = []
         for name, operand in value.items():
             operator = str(name).removeprefix("$")
@@ -141,6 +171,7 @@ class FilterCompiler:
         return _join(parts, "AND")
 
     def _compare(self, field: str, operator: str, operand: Any) -> Condition:
+        self._count(len(operand) if field == "tags" and isinstance(operand, list) else 1)
         if field == "tags":
             return self._compare_tags(operator, operand)
         if field.startswith("metadata."):

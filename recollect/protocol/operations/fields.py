@@ -57,7 +57,7 @@ AsOf = Annotated[
     str | float | None,
     Meta(description="Read the past: ISO 8601 text, or seconds since 1970."),
 ]
-Version = Annotated[int, Meta(ge=1)]
+Version = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
 Cursor = Annotated[
     str | None, Meta(description="Where the last page ended: the `cursor` of its answer.")
 ]

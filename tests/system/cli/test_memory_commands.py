@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.harness.processes import OrchestratorProcess
-from tests.system.cli.commands import CommandLine
+from tests.system.cli.commands import CommandLine, wait_for
 
 
 def added(recollect: CommandLine, *args: str) -> str:
@@ -222,6 +225,13 @@ def test_ping_stats_and_version_speak_to_people(recollect: CommandLine) -> None:
     assert recollect("version").out.startswith(f"recollect {version}\n")
 
 
+def waits_for_more(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has read all that was written to it, and sleeps."""
+    assert process.stdin is not None
+    unread = int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return unread == 0 and psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
+
+
 def test_ctrl_c_ends_a_command_with_130(recollect: CommandLine) -> None:
     command = [sys.executable, "-m", "recollect", "add", "-"]
     with subprocess.Popen(
@@ -232,9 +242,9 @@ def test_ctrl_c_ends_a_command_with_130(recollect: CommandLine) -> None:
         env=recollect.environment(),
     ) as process:
         assert process.stdin is not None and process.stderr is not None
-        # More than a pipe holds: once it is written, the command is reading.
-        process.stdin.write(b"x" * 1_000_000)
+        process.stdin.write(b"x" * 1_000)
+        process.stdin.flush()
+        wait_for(lambda: waits_for_more(process))
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()
-        process.stdin = None  # Nobody reads what is left in its buffer.
