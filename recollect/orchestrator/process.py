@@ -52,10 +52,15 @@ async def serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     try:
-        orchestrator = Orchestrator(settings, SystemClock())
-        await orchestrator.start()
-        server = Server(orchestrator.dispatcher, settings.network, settings.limits)
-        server.start()
+        # The endpoint first: if it is taken, nothing else need be done to say so.
+        server = Server(settings.network, settings.limits)
+        try:
+            orchestrator = Orchestrator(settings, SystemClock())
+            await orchestrator.start()
+        except BaseException:
+            server.close()
+            raise
+        server.start(orchestrator.dispatcher)
         folder.announce({"pid": os.getpid(), "endpoint": server.endpoint, "version": VERSION})
         log.info(
             "Ready.",

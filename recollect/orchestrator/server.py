@@ -27,10 +27,8 @@ FRAME_SLACK = 4
 class Server:
     """Receives frames and sends answers."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, network: NetworkSettings, limits: LimitsSettings
-    ) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, network: NetworkSettings, limits: LimitsSettings) -> None:
+        """Take the endpoint; requests wait in the socket until `start`."""
         self._context = zmq.Context()
         socket = self._socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -49,8 +47,9 @@ class Server:
         socket.bind(network.bind)
         self.endpoint: str = socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def start(self) -> None:
+    def start(self, dispatcher: Dispatcher) -> None:
         """Begin to answer."""
+        self._dispatcher = dispatcher
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._drain)
         self._loop.call_soon(self._drain)
@@ -59,6 +58,10 @@ class Server:
         """Answer what has already arrived, then close; answers on their way are still sent."""
         self._drain()
         self._loop.remove_reader(self._socket.fileno())
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the endpoint."""
         self._socket.close()
         self._context.term()
 

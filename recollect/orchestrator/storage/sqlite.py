@@ -268,4 +268,15 @@ def _copy_into(folder: Path, database: Path) -> dict[str, Any]:
         file.flush()
         os.fsync(file.fileno())
     partial.rename(folder / MANIFEST_NAME)
+    for directory in (folder, folder.parent):
+        _sync_directory(directory)
     return manifest
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the names in a folder durable, not only the files behind them."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
