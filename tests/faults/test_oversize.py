@@ -349,7 +349,6 @@ def test_an_answer_beyond_the_limit_of_a_message_is_refused(target: Target) -> N
         for number in range(20):
             target.add("ö" * 900, metadata={"k": "x" * 900}, value="x" * 900, key=f"large {number}")
         answer = target.line.ask("list_memories", {"limit": 20})
-        assert len(wire.encode(answer)) < LIMITS["payload_bytes_max"] or answer["status"] == "error"
         check_refused(trial, "20 large memories", answer, "limits.payload_bytes_max")
         assert target.line.ask("list_memories", {"limit": 5})["status"] == "success"
 

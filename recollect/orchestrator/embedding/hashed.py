@@ -16,15 +16,13 @@ from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import numpy.typing as npt
 
 from recollect.orchestrator.embedding.interface import Vectors
-
-Slots = npt.NDArray[np.int64]
 
 WORD_REPEATS = 2  # a whole word weighs as much as this many of its n-grams
 NGRAM_SIZES = (3, 4)
 WORDS_CACHED_MAX = 50_000
+CHUNK_TEXTS = 64  # small enough that the counts of a chunk stay in the processor's cache
 
 _words = re.compile(r"\w+").findall
 
@@ -38,40 +36,50 @@ class HashedEmbedder:
         self.dimensions = dimensions
         self.model = f"hashed-ngrams-v1/{dimensions}"
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="embedder")
-        # Only ever a shortcut: any thread may fill it or find it emptied.
-        self._slots_by_word: dict[str, Slots] = {}
+        # The slots of a word as packed 32-bit integers. Only ever a shortcut: any thread may fill it
+        # or find it emptied.
+        self._slots_by_word: dict[str, bytes] = {}
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
         """One row a text; a text without any word is the zero vector."""
-        size = self.dimensions
-        vectors = np.zeros((len(texts), size), dtype=np.float32)
-        for row, text in zip(vectors, texts, strict=True):
-            slots = [self._slots(word) for word in _words(text.lower())]
-            if slots:
-                # The upper half of the slots counts downward.
-                counts = np.bincount(np.concatenate(slots), minlength=2 * size)
-                np.subtract(counts[:size], counts[size:], out=row, casting="unsafe")
-                length = float(np.dot(row, row)) ** 0.5
-                if length:
-                    row /= length
-        return vectors
+        chunks = [
+            self._embed_chunk(texts[start : start + CHUNK_TEXTS])
+            for start in range(0, len(texts), CHUNK_TEXTS)
+        ]
+        if len(chunks) == 1:
+            return chunks[0]
+        return np.concatenate(chunks) if chunks else np.zeros((0, self.dimensions), np.float32)
 
     def embed(self, texts: Sequence[str]) -> Awaitable[Vectors]:
         return asyncio.get_running_loop().run_in_executor(self._pool, self.embed_now, texts)
 
-    def _slots(self, word: str) -> Slots:
-        slots = self._slots_by_word.get(word)
-        if slots is None:
-            if len(self._slots_by_word) >= WORDS_CACHED_MAX:
-                self._slots_by_word.clear()
-            slots = self._slots_by_word[word] = self._hash(word)
-        return slots
+    def _embed_chunk(self, texts: Sequence[str]) -> Vectors:
+        known, learn = self._slots_by_word.get, self._learn
+        packed = [
+            b"".join([known(word) or learn(word) for word in _words(text.lower())])
+            for text in texts
+        ]
+        slots = np.frombuffer(b"".join(packed), dtype=np.int32)
+        width = 2 * self.dimensions
+        if len(texts) > 1:
+            lengths = [len(part) // 4 for part in packed]
+            slots = slots + np.repeat(np.arange(0, len(texts) * width, width), lengths)
+        # The upper half of a text's slots counts downward.
+        counts = np.bincount(slots, minlength=len(texts) * width).reshape(len(texts), 2, -1)
+        vectors = (counts[:, 0] - counts[:, 1]).astype(np.float32)
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        norms[norms == 0] = 1.0
+        vectors /= norms[:, None]
+        return vectors
 
-    def _hash(self, word: str) -> Slots:
+    def _learn(self, word: str) -> bytes:
+        """Hash a word that was not met before."""
+        if len(self._slots_by_word) >= WORDS_CACHED_MAX:
+            self._slots_by_word.clear()
         edged = f"<{word}>"
         grams = [edged] * WORD_REPEATS
         for size in NGRAM_SIZES:
             grams += [edged[at : at + size] for at in range(len(edged) - size + 1)]
-        return np.array(
-            [zlib.crc32(gram.encode()) % (2 * self.dimensions) for gram in grams], dtype=np.int64
-        )
+        slots = [zlib.crc32(gram.encode()) % (2 * self.dimensions) for gram in grams]
+        packed = self._slots_by_word[word] = np.array(slots, dtype=np.int32).tobytes()
+        return packed
