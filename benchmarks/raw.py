@@ -95,7 +95,7 @@ class RawStore:
             insert_sql(idempotency.KEEP, 1),
             ("local", f"{time.time_ns():x}{first}", "add_memory", b"x" * 16, b"y" * 120, first),
         )
-        session.execute(LEARN, (msgspec.json.encode(list(nums)).decode(),))
+        session.connection.executemany(insert_sql(LEARN, 1), list(zip(nums, contents, strict=True)))
         session.execute(journal.CLOSE_LEDGER, (self._seq, b"h" * 32))
         session.commit()
 

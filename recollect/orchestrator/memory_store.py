@@ -122,7 +122,7 @@ class MemoryStore:
             INSERT_VECTOR,
             [(d.num, model, v.tobytes()) for d, v in zip(drafts, vectors, strict=True)],
         )
-        transaction.touched.update(draft.num for draft in drafts)
+        transaction.texts.update((draft.num, draft.content) for draft in drafts)
         put = self.index.put
 
         def enter_index() -> None:
@@ -167,7 +167,7 @@ class MemoryStore:
             transaction.execute(REPLACE_VECTOR, (new.num, self.embedder.model, vector.tobytes()))
         was, is_now = old.deleted_us is None, new.deleted_us is None
         if old.content != new.content or was != is_now:
-            transaction.touched.add(new.num)
+            transaction.texts[new.num] = new.content if is_now else None
         transaction.after_commit.append(self._index_effect(transaction, new, vector, was, is_now))
         return new
 
@@ -218,7 +218,7 @@ class MemoryStore:
             )
             for statement in ERASE:
                 transaction.execute(statement, (row.num,))
-            transaction.touched.add(row.num)
+            transaction.texts[row.num] = None
             transaction.after_commit.append(self._forget_effect(row))
 
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:

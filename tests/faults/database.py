@@ -39,13 +39,16 @@ def integrity(session: SqliteSession) -> str:
 
 def problems(data: Path, scratch: Path) -> list[str]:
     """What is wrong with a database at rest: its pages, or its journal."""
-    with copied(data, scratch) as session:
-        found = []
-        if (said := integrity(session)) != "ok":
-            found.append(f"integrity_check: {said}")
-        if (broken := journal.verify(session)) is not None:
-            found.append(f"journal: {broken}")
-        return found
+    found = []
+    try:
+        with copied(data, scratch) as session:
+            if (said := integrity(session)) != "ok":
+                found.append(f"integrity_check: {said}")
+            if (broken := journal.verify(session)) is not None:
+                found.append(f"journal: {broken}")
+    except apsw.Error as error:
+        found.append(f"integrity_check: {error}")
+    return found
 
 
 def rows(path: Path, sql: str, params: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

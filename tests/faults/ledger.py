@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 PATH = Path(__file__).parents[2] / "test-output" / "promises.jsonl"
-VIOLATIONS_SHOWN = 400
+VIOLATIONS_SHOWN = 10
 
 
 class Ledger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
@@ -113,6 +114,54 @@ def test_a_full_disk_refuses_writes_serves_reads_and_recovers(
         assert orchestrator.stop() == 0
         for problem in database.problems(orchestrator.data, tmp_path / "copy"):
             trial.violated(problem)
+
+
+def test_a_disk_that_fills_up_amid_a_large_commit_loses_nothing_acknowledged(
+    tmp_path: Path,
+) -> None:
+    """With a small page cache large batches reach the disk before their commit, and fail there."""
+    chance = random.Random(counts.SEED)
+    log = AcknowledgementLog()
+    env = {"RECOLLECT_STORAGE_PAGE_CACHE_MB": "1"}
+    with Trial("P7") as trial, OrchestratorProcess(tmp_path / "data", env=env) as process:
+        wal = process.data / "recollect.db-wal"
+        told: Counter[str] = Counter()
+        for number in range(counts.pick(4, 40)):
+            trial.case()
+            size_bytes = wal.stat().st_size + chance.randint(100_000, 2_000_000)
+            with (
+                disk.files_limited(process.pid, size_bytes),
+                wire.Wire(process.endpoint) as line,
+            ):
+                told += write_together(line, log, f"spill{number}")
+        for complaint in log.check(process.endpoint):
+            trial.violated(complaint)
+        assert told.keys() == {"success", "storage_full"}, told
+        assert process.stop() == 0
+        for problem in database.problems(process.data, tmp_path / "copy"):
+            trial.violated(problem)
+
+
+def write_together(line: wire.Wire, log: AcknowledgementLog, name: str) -> Counter[str]:
+    """Single writes and large batches at once, so that they share commits; what each was told."""
+    contents: list[list[str]] = []
+    for number in range(200):
+        many = 150 if number % 50 == 7 else 1
+        contents.append([f"{name}x{number}x{n} {'z' * 4_000}" for n in range(many)])
+        items = [{"content": content} for content in contents[-1]]
+        op, body = (
+            ("add_memory", items[0]) if many == 1 else ("batch_add_memories", {"memories": items})
+        )
+        line.send(wire.request(number, op, body))
+    told: Counter[str] = Counter()
+    for _ in contents:
+        number, answer = cast(tuple[int, dict[str, Any]], line.receive(within_s=30.0))
+        told[wire.code_of(answer)] += 1
+        if answer["status"] == "success":
+            ids = answer.get("memory_ids") or [answer["memory_id"]]
+            for memory_id, content in zip(ids, contents[number], strict=True):
+                log.add(Acknowledged(memory_id, 1, content))
+    return told
 
 
 def test_a_filesystem_without_space_is_survived(tmp_path: Path) -> None:

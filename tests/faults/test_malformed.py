@@ -149,7 +149,25 @@ def check_unharmed(trial: Trial, process: OrchestratorProcess, memory: Memory) -
         client.stats()
 
 
-def test_the_check_notices_a_defect_and_a_silence(tmp_path: Path) -> None:
+def test_a_backup_to_an_impossible_place_is_refused(
+    orchestrator: OrchestratorProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    paths = ["", "relative", "\0", f"{tmp_path}/\0", str(tmp_path), str(file), f"{file}/below"]
+    paths += [f"{tmp_path}/{'x' * 5_000}", f"{tmp_path}/{'x/' * 3_000}", "/proc/nowhere"]
+    with Trial("P10") as trial, wire.Wire(orchestrator.endpoint) as line:
+        for path in paths:
+            trial.case()
+            told = wire.code_of(line.ask("backup", {"path": path}))
+            trial.check(
+                told in ("invalid_argument", "storage_failed"), f"{path[:50]!r} was told {told}"
+            )
+        trial.check(file.read_text() == "not a folder", "a file in the way was changed")
+        assert line.ask("ping")["ready"]
+
+
+def test_the_check_notices_a_defect() -> None:
     assert problem_of({"status": "error", "error": {"code": "internal"}}) is not None
     assert problem_of({"status": "error", "error": {"code": "made_up"}}) is not None
     assert problem_of({"status": "error", "error": {"code": "malformed_request"}}) is None

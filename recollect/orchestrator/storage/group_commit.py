@@ -35,6 +35,9 @@ log = structlog.get_logger()
 class WriterSession(SavepointSession, Protocol):
     """A connection that can be driven through a batch."""
 
+    sole_writer: bool
+    """Whether nobody else can write to this store, so that the journal's end stays as we left it."""
+
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
@@ -91,6 +94,7 @@ class GroupCommitWriter:
         self._closing = False
         self.committed_seq = 0
         """Set by the writer's thread after a commit; read by anyone."""
+        self._ledger: Ledger | None = None
         self.batches = 0
         self.transactions = 0
         self._thread = threading.Thread(target=self._run, name="storage-writer", daemon=True)
@@ -153,7 +157,9 @@ class GroupCommitWriter:
         session = self._session
         try:
             session.begin()
-            ledger = Ledger(session)
+            ledger = self._ledger
+            if ledger is None or not session.sole_writer:
+                ledger = Ledger(session)
             counter = SequenceCounter(ledger.seq)
             rows = Gathered()
             functions = [pending.function for pending in batch]
@@ -169,9 +175,11 @@ class GroupCommitWriter:
             session.commit()
             failpoint("after_commit")
         except Exception as error:
+            self._ledger = None
             self._fail(batch, error)
             session.recover()
         else:
+            self._ledger = ledger
             self.committed_seq = counter.value
             self.batches += 1
             self.transactions += len(done)

@@ -43,13 +43,12 @@ def insert_sql(insert: Insert, rows: int) -> str:
 def insert_rows(session: Executes, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
     """Write rows in as few statements as their number's powers of two."""
     # Only powers of two, so that each table has few statements and all of them stay prepared.
-    start, size = 0, ROWS_MAX
-    while start < len(rows):
-        while size > len(rows) - start:
-            size //= 2
+    start, left = 0, len(rows)
+    while left:
+        size = min(ROWS_MAX, 1 << (left.bit_length() - 1))
         params = tuple(chain.from_iterable(rows[start : start + size]))
         session.execute(insert_sql(insert, size), params)
-        start += size
+        start, left = start + size, left - size
 
 
 class Gathered:

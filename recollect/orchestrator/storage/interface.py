@@ -84,7 +84,7 @@ class WriteTransaction:
         "after_commit",
         "changes",
         "prefetched",
-        "touched",
+        "texts",
     )
 
     def __init__(
@@ -103,8 +103,8 @@ class WriteTransaction:
         self.prefetched = prefetched
         """What the batch's prefetch brought."""
         self.changes: list[Change] = []
-        self.touched: set[int] = set()
-        """Numbers of the memories whose text changed, for the full-text index."""
+        self.texts: dict[int, str | None] = {}
+        """New texts by the number of their memory, for the full-text index; None if it is gone."""
         self.after_commit: list[Callable[[], None]] = []
         """Run on the event loop once the commit is on disk, before the write is answered."""
 

@@ -68,6 +68,8 @@ class PostgresSession:
 class PostgresWriterSession(PostgresSession):
     """The writing connection, which comes back by itself when the server restarts."""
 
+    sole_writer = False
+
     def __init__(self, url: str) -> None:
         self._url = url
         super().__init__(connect(url))

@@ -46,6 +46,8 @@ WAL_BYTES_KEPT = 64 * 1024 * 1024
 class SqliteSession:
     """One apsw connection behind the common interface."""
 
+    sole_writer = True
+
     def __init__(self, path: Path, *, page_cache_mb: int, readonly: bool) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
         self.connection = apsw.Connection(
