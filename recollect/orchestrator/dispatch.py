@@ -51,6 +51,12 @@ log = structlog.get_logger()
 
 LOCAL_IDENTITY = "local"
 SEQ_POLL_S = 0.002
+NAME_LIMITS = {
+    "key": IDEMPOTENCY_KEY_CHARS_MAX,
+    "agent": NAME_CHARS_MAX,
+    "session": NAME_CHARS_MAX,
+    "trace": NAME_CHARS_MAX,
+}
 
 Answer = Callable[[bytes], None]
 _encode = msgspec.msgpack.Encoder().encode
@@ -175,22 +181,8 @@ class Dispatcher:
                 limit="network.in_flight_max",
                 retry_after_ms=self._network.retry_after_ms,
             )
-        if request.key is not None and len(request.key) > IDEMPOTENCY_KEY_CHARS_MAX:
-            raise LimitExceeded(
-                f"The idempotency key has more than {IDEMPOTENCY_KEY_CHARS_MAX} characters.",
-                field="key",
-                limit="idempotency_key",
-                maximum=IDEMPOTENCY_KEY_CHARS_MAX,
-            )
-        for name in ("key", "agent", "session", "trace"):
-            text = getattr(request, name)
-            if text is not None and (len(text) > NAME_CHARS_MAX or "\x00" in text):
-                raise LimitExceeded(
-                    f"{name} has more than {NAME_CHARS_MAX} characters, or a NUL among them.",
-                    field=name,
-                    limit=name,
-                    maximum=NAME_CHARS_MAX,
-                )
+        if request.agent or request.session or request.trace or request.key:
+            _check_names(request)
         return Call(
             operation=request.op,
             now_us=now_us,
@@ -295,6 +287,19 @@ class Dispatcher:
             )
         body = _encode(error.reply())
         answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
+
+
+def _check_names(request: Request) -> None:
+    """Refuse names and keys that are too long to keep."""
+    for name, maximum in NAME_LIMITS.items():
+        text = getattr(request, name)
+        if text is not None and (len(text) > maximum or "\x00" in text):
+            raise LimitExceeded(
+                f"{name} has more than {maximum} characters, or a NUL among them.",
+                field=name,
+                limit=name,
+                maximum=maximum,
+            )
 
 
 def _decode_body(route: Route, request: Request) -> Operation[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import os
 import signal
@@ -60,6 +61,7 @@ async def serve(settings: Settings) -> int:
         except BaseException:
             server.close()
             raise
+        settle_garbage_collection()
         server.start(orchestrator.dispatcher)
         folder.announce({"pid": os.getpid(), "endpoint": server.endpoint, "version": VERSION})
         log.info(
@@ -77,6 +79,16 @@ async def serve(settings: Settings) -> int:
         return 0 if in_time else 1
     finally:
         folder.release()
+
+
+def settle_garbage_collection() -> None:
+    """Leave what start-up made out of every later collection, and collect less often.
+
+    A request makes no cycles, so frequent collections only cost time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def run(settings: Settings) -> int:

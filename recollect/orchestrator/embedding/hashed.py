@@ -36,8 +36,8 @@ class HashedEmbedder:
         self.dimensions = dimensions
         self.model = f"hashed-ngrams-v1/{dimensions}"
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="embedder")
-        # The slots of a word as packed 32-bit integers. Only ever a shortcut: any thread may fill it
-        # or find it emptied.
+        # The slots of a word, packed as 32-bit integers. Only ever a shortcut: any thread may fill
+        # it, or find it emptied.
         self._slots_by_word: dict[str, bytes] = {}
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -31,12 +32,14 @@ from recollect.protocol.errors import InternalError, Overloaded, RecollectError,
 
 log = structlog.get_logger()
 
+COMMIT_WAIT_S_MAX = 0.002
+
 
 class WriterSession(SavepointSession, Protocol):
     """A connection that can be driven through a batch."""
 
     sole_writer: bool
-    """Whether nobody else can write to this store, so that the journal's end stays as we left it."""
+    """Whether nobody else can write to this store: the journal's end stays as we left it."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
@@ -95,6 +98,9 @@ class GroupCommitWriter:
         self.committed_seq = 0
         """Set by the writer's thread after a commit; read by anyone."""
         self._ledger: Ledger | None = None
+        self._monotonic = time.monotonic
+        self._writers_expected = 1
+        self._commit_s = 0.0
         self.batches = 0
         self.transactions = 0
         self._thread = threading.Thread(target=self._run, name="storage-writer", daemon=True)
@@ -139,13 +145,25 @@ class GroupCommitWriter:
             self._settle_on_loop(batch)
 
     def _next_batch(self) -> tuple[list[Pending], bool]:
-        """What waits, as soon as something does; and whether more may come."""
+        """What waits, as soon as something does; and whether more may come.
+
+        Those who were just answered will soon write again. If there are several writers, waiting
+        for them, for no longer than the commit takes that it saves, makes one commit of two.
+        """
         batch: list[Pending] = []
+        wait_until_s = 0.0
         while len(batch) < self._batch_max:
             try:
                 item = self._queue.get(block=not batch)
             except queue.Empty:
-                break
+                if len(batch) >= self._writers_expected:
+                    break
+                now_s = self._monotonic()
+                wait_until_s = wait_until_s or now_s + self._commit_s
+                try:
+                    item = self._queue.get(timeout=max(0.0, wait_until_s - now_s))
+                except queue.Empty:
+                    break
             if item is None:
                 return batch, False
             batch.append(item)
@@ -172,7 +190,9 @@ class GroupCommitWriter:
                 seal(session, done)
             ledger.seal(session, done, counter.value)
             failpoint("before_commit")
+            commit_began_s = self._monotonic()
             session.commit()
+            self._learn(len(batch), self._monotonic() - commit_began_s)
             failpoint("after_commit")
         except Exception as error:
             self._ledger = None
@@ -183,6 +203,11 @@ class GroupCommitWriter:
             self.committed_seq = counter.value
             self.batches += 1
             self.transactions += len(done)
+
+    def _learn(self, answered: int, commit_s: float) -> None:
+        """How many seem to write at the same time, and how long a commit takes."""
+        self._writers_expected = answered + self._queue.qsize()
+        self._commit_s += (min(commit_s, COMMIT_WAIT_S_MAX) - self._commit_s) / 8
 
     def _run_one(self, pending: Pending, transaction: WriteTransaction) -> None:
         """One write of the batch: undone alone if it fails, unless the whole batch is lost."""
