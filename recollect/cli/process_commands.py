@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,9 @@ def orchestrator(
 
             lifeline.follow()
         from recollect.logs import configure_logging
+
+        # Threads of BLAS would only spin beside the event loop; it must be said before numpy loads.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from recollect.orchestrator import process
 
         configure_logging(settings.logging, "orchestrator")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,9 +42,9 @@ def prepare(
     if timeout_s is not None or key is not None:
         _check_options(timeout_s, key)
         operation = msgspec.structs.replace(operation, timeout=None, idempotency_key=None)
-    for name in operation.__struct_fields__:
+    for name in _nesting_fields(type(operation)):
         value = getattr(operation, name)
-        if isinstance(value, dict | list):
+        if value is not None:
             _check_plain(name, value, 0)
     try:
         body = encode(operation)
@@ -62,6 +63,15 @@ def prepare(
     elif key is None:
         key = new_key(now_ms(), randomness)
     return Call(spec, body, key, timeout_s)
+
+
+@cache
+def _nesting_fields(operation: type[Operation[Any]]) -> tuple[str, ...]:
+    """The fields that may hold objects and lists."""
+    text = {field.name: repr(field.type) for field in msgspec.structs.fields(operation)}
+    return tuple(
+        n for n, kind in text.items() if "dict[" in kind or "list[" in kind or "Any" in kind
+    )
 
 
 def _check_plain(path: str, value: Any, depth: int) -> None:

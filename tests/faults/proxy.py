@@ -62,8 +62,10 @@ class _Link:
         self.near, self.far = near, far
         self.requests, self.replies = FrameReader(), FrameReader()
         self.cut: Cut = "none"
+        self.closed = False
 
     def close(self) -> None:
+        self.closed = True
         self.near.close()
         self.far.close()
 
@@ -105,7 +107,7 @@ class CuttingProxy:
             for key, _ in self._selector.select(POLL_S):
                 if key.data is None:
                     self._accept()
-                elif key.fileobj in self._selector.get_map():
+                elif not key.data.closed:
                     self._forward(key.data, key.fileobj is key.data.near)
 
     def _accept(self) -> None:
