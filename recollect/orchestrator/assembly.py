@@ -17,7 +17,7 @@ from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.idempotency import prefetch, trim
+from recollect.orchestrator.idempotency import Prefetch, trim
 from recollect.orchestrator.index_loading import load_index
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import CachedMemory
@@ -65,7 +65,7 @@ class Orchestrator:
         self.embedder = HashedEmbedder(settings.embedding.dimensions)
         self.index = VectorIndex(self.embedder.dimensions)
         cache: LocalCache[CachedMemory] = LocalCache(ROWS_CACHED_MAX)
-        self.storage, lexical, paths = open_storage(settings)
+        self.storage, lexical, paths = open_storage(settings, Prefetch(self.embedder))
         self.errors = ErrorBus(settings.errors.kept_max)
         self._accesses = AccessLog(
             self.storage, fading, entries_max=settings.decay.access_buffer_max
@@ -145,7 +145,7 @@ class Orchestrator:
             await asyncio.sleep(TRIM_INTERVAL_S)
 
 
-def open_storage(settings: Settings) -> tuple[Storage, LexicalIndex, JsonPaths]:
+def open_storage(settings: Settings, prefetch: Prefetch) -> tuple[Storage, LexicalIndex, JsonPaths]:
     """The configured storage with the search features that go with it."""
     chosen = settings.storage
     loop = asyncio.get_running_loop()

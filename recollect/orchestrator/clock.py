@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -27,15 +27,16 @@ class SystemClock:
 class IdSource:
     """Makes UUIDs of version 7, which sort by the time of their making."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, randomness: random.Random | None = None) -> None:
         self._clock = clock
+        self._random_bits = (randomness or random.Random()).getrandbits
         self._last_ms = 0
         self._counter = 0
 
     def new(self) -> str:
         """A new id, greater than every id this source made before."""
         now_ms = self._clock.now_us() // 1000
-        noise = int.from_bytes(os.urandom(8), "big")
+        noise = self._random_bits(64)
         if now_ms <= self._last_ms:
             # Within one millisecond, or when the clock steps back, the counter keeps the order.
             self._counter += 1

@@ -225,8 +225,10 @@ class Dispatcher:
 
     async def _when_visible(self, call: Call, route: Route, operation: Operation[Any]) -> Any:
         min_seq: int = operation.min_seq  # type: ignore[attr-defined]
+        # However far the deadline, a change that is not there by then will not come.
+        until_us = min(call.deadline_us, call.now_us + 1000 * self._network.deadline_ms_default)
         while self._storage.committed_seq < min_seq:
-            if self._clock.now_us() >= call.deadline_us or self.draining:
+            if self._clock.now_us() >= until_us or self.draining:
                 raise NotYetVisible(
                     f"Change {min_seq} is not visible here; the last one is "
                     f"{self._storage.committed_seq}. Is min_seq from this store?",

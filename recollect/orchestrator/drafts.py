@@ -18,6 +18,8 @@ from recollect.protocol.operations import AddMemory, fields
 S = TypeVar("S", bound=msgspec.Struct)
 
 DEFAULT_COLLECTION = "memories"
+ADD = AddMemory.spec.name
+NO_MOMENTS = (None, None, None)
 
 
 class MemoryPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,10 +56,7 @@ class Drafting:
         if operation.key is not None:
             check.text("key", operation.key, "key_chars_max")
         stability_s = self._fading.initial_stability_s(operation.memory_tier, operation.importance)
-        valid_from_us = parse_moment("valid_from", operation.valid_from)
-        valid_to_us = parse_moment("valid_to", operation.valid_to)
-        _check_validity(valid_from_us, valid_to_us)
-        return MemoryRow(
+        row = MemoryRow(
             num=0,
             id="",
             seq=0,
@@ -82,15 +81,21 @@ class Drafting:
             updated_by=author,
             source=self._source(operation.source),
             trust=operation.trust,
-            valid_from_us=valid_from_us,
-            valid_to_us=valid_to_us,
+            valid_from_us=None,
+            valid_to_us=None,
             created_us=now_us,
             updated_us=now_us,
-            expires_us=parse_moment("expires_at", operation.expires_at),
+            expires_us=None,
             archived_us=None,
             deleted_us=None,
-            operation=AddMemory.spec.name,
+            operation=ADD,
         )
+        if (operation.valid_from, operation.valid_to, operation.expires_at) != NO_MOMENTS:
+            row.valid_from_us = parse_moment("valid_from", operation.valid_from)
+            row.valid_to_us = parse_moment("valid_to", operation.valid_to)
+            row.expires_us = parse_moment("expires_at", operation.expires_at)
+            _check_validity(row.valid_from_us, row.valid_to_us)
+        return row
 
     def batch_item(self, item: dict[str, Any], namespace: str | None) -> AddMemory:
         """One item of a batch as the operation it stands for."""

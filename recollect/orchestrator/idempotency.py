@@ -11,6 +11,7 @@ import msgspec
 from recollect.orchestrator.calls import Call, expired
 from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.embedding.interface import Embedder, Vectors
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteFunction, WriteTransaction
 from recollect.protocol.errors import IdempotencyConflict
@@ -42,10 +43,19 @@ class Answered(msgspec.Struct, frozen=True):
 Known = dict[tuple[str, str], Answered]
 
 
+class Prefetched(msgspec.Struct, frozen=True):
+    """What a batch of writes needs before its first one runs."""
+
+    known: Known
+    """Answers that are kept for the keys of the batch."""
+    vectors: dict[str, Vectors]
+    """The vectors of the texts that its functions name."""
+
+
 class Once:
     """A write that gives its encoded answer, and the same answer when it comes again."""
 
-    __slots__ = ("_call", "_clock", "_function", "_payload_hash", "mark")
+    __slots__ = ("_call", "_clock", "_function", "_payload_hash", "mark", "texts")
 
     def __init__(
         self,
@@ -58,6 +68,8 @@ class Once:
         self._clock = clock
         self._function = function
         self._payload_hash = b""
+        self.texts: tuple[str, ...] = getattr(function, "texts", ())
+        """Texts whose vectors the function will ask for."""
         self.mark: tuple[str, str] | None = None
         """Whose write it is and under which key; None if it may be repeated."""
         if call.key is not None:
@@ -69,7 +81,7 @@ class Once:
             raise expired()
         if self.mark is None:
             return _encode(self._function(transaction))
-        known: Known = transaction.prefetched
+        known: Known = transaction.prefetched.known
         before = known.get(self.mark)
         if before is not None:
             self._check(before)
@@ -91,11 +103,23 @@ class Once:
             )
 
 
-def prefetch(session: Session, functions: Sequence[Any]) -> Known:
-    """The answers that are kept for the keys of a batch of writes."""
+class Prefetch:
+    """Brings, for a whole batch at once, what each of its writes will ask for."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def __call__(self, session: Session, functions: Sequence[Any]) -> Prefetched:
+        once = [function for function in functions if isinstance(function, Once)]
+        texts = [text for function in once for text in function.texts]
+        vectors = self._embedder.embed_now(texts) if texts else ()
+        return Prefetched(_known(session, once), dict(zip(texts, vectors, strict=True)))
+
+
+def _known(session: Session, functions: Sequence[Once]) -> Known:
     keys: dict[str, list[str]] = {}
     for function in functions:
-        if isinstance(function, Once) and function.mark is not None:
+        if function.mark is not None:
             identity, key = function.mark
             keys.setdefault(identity, []).append(key)
     known: Known = {}

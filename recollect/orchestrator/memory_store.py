@@ -103,7 +103,11 @@ class MemoryStore:
         return row
 
     def insert(
-        self, call: Call, transaction: WriteTransaction, drafts: list[MemoryRow], vectors: Vectors
+        self,
+        call: Call,
+        transaction: WriteTransaction,
+        drafts: list[MemoryRow],
+        vectors: Iterable[Vectors],
     ) -> None:
         """Write new memories; each draft gets its number, id and sequence number."""
         for draft in drafts:
@@ -117,6 +121,7 @@ class MemoryStore:
                 operation=draft.operation,
             )
         model = self.embedder.model
+        vectors = list(vectors)
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
         transaction.insert(
             INSERT_VECTOR,
@@ -228,17 +233,23 @@ class MemoryStore:
 
         return effect
 
-    def check_key_free(self, session: Session, row: MemoryRow) -> None:
-        """Refuse a key that another living memory of the namespace has."""
+    def check_key_free(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
+        """Refuse a key that a living memory of the namespace has; an expired one gives it up."""
         if row.key is None:
             return
-        holder = session.execute(KEY_HOLDER, (row.namespace, row.key))
-        if holder and holder[0][0] != row.id:
-            raise AlreadyExists(
-                f"{row.namespace} already has a memory with the key {row.key!r}: update that one, "
-                "or choose another key.",
-                memory_id=holder[0][0],
-            )
+        found = transaction.execute(KEY_HOLDER, (row.namespace, row.key))
+        if not found or found[0][0] == row.id:
+            return
+        holder = self.find(transaction, found[0][0])
+        if holder is not None and not holder.alive(call.now_us):
+            gone = msgspec.structs.replace(holder, deleted_us=call.now_us)
+            self.supersede(call, transaction, holder, gone, operation="expire")
+            return
+        raise AlreadyExists(
+            f"{row.namespace} already has a memory with the key {row.key!r}: update that one, or "
+            "choose another key.",
+            memory_id=found[0][0],
+        )
 
     def check_parent(
         self, session: Session, row: MemoryRow, parent_id: str | None, now_us: int

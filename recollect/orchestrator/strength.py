@@ -20,10 +20,10 @@ class Fading:
     """The rules of decay under given settings."""
 
     def __init__(self, settings: DecaySettings) -> None:
-        self._half_life_s = {
-            "short": settings.half_life_days_short * DAY_S,
-            "medium": settings.half_life_days_medium * DAY_S,
-            "long": settings.half_life_days_long * DAY_S,
+        self._base_stability_s = {
+            "short": settings.half_life_days_short * DAY_S / math.log(2),
+            "medium": settings.half_life_days_medium * DAY_S / math.log(2),
+            "long": settings.half_life_days_long * DAY_S / math.log(2),
         }
         self._importance_gain = settings.importance_gain
         self._access_gain = settings.access_gain
@@ -32,8 +32,8 @@ class Fading:
 
     def initial_stability_s(self, tier: str, importance: float) -> float:
         """The stability of a new memory."""
-        base = self._half_life_s[tier] / math.log(2)
-        return self.bounded(base * (1 + self._importance_gain * importance))
+        gain = 1 + self._importance_gain * importance
+        return self.bounded(self._base_stability_s[tier] * gain)
 
     def bounded(self, stability_s: float) -> float:
         """A stability within what is sensible: from a second to the configured maximum."""

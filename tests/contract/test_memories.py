@@ -291,6 +291,14 @@ def test_a_key_is_unique_among_the_living_of_its_namespace(world: World) -> None
         world(Restore(first))
 
 
+def test_an_expired_memory_gives_up_its_key(world: World) -> None:
+    now_s = world.clock.now_us() / 1_000_000
+    brief = add(world, "brief", key="k", expires_at=now_s + 60)
+    world.clock.advance(61)
+    add(world, "next", key="k")
+    assert [v["operation"] for v in world(History(brief))["versions"]] == ["expire", "add_memory"]
+
+
 def test_an_expired_memory_is_gone(world: World) -> None:
     now_s = world.clock.now_us() / 1_000_000
     brief = add(world, "brief note", expires_at=now_s + 60)

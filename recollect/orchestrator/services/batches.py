@@ -82,16 +82,18 @@ class BatchService:
                 batch.refuse(place, error)
         return batch
 
-    def _check_links(self, call: Call, session: Session, batch: Batch, atomic: bool) -> set[int]:
+    def _check_links(
+        self, call: Call, transaction: WriteTransaction, batch: Batch, atomic: bool
+    ) -> set[int]:
         """Refuse items whose parent is missing or whose key is taken; the places of the rest."""
         parents: dict[str, RecollectError | None] = {}
         keys: set[tuple[str, str]] = set()
         for place, draft in list(batch.drafts.items()):
             try:
                 if draft.parent_id is not None:
-                    self._check_parent(session, draft, parents, call.now_us)
+                    self._check_parent(transaction, draft, parents, call.now_us)
                 if draft.key is not None:
-                    self._store.check_key_free(session, draft)
+                    self._store.check_key_free(call, transaction, draft)
                     if (draft.namespace, draft.key) in keys:
                         raise _duplicate_key(draft)
                     keys.add((draft.namespace, draft.key))

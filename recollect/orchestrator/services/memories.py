@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -37,6 +36,37 @@ from recollect.protocol.operations import (
 MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
 
 
+class Adding:
+    """The write of one new memory; its vector is made before, or with the batch it falls into."""
+
+    __slots__ = ("_call", "_draft", "_store", "_vector", "texts")
+
+    def __init__(
+        self, store: MemoryStore, call: Call, draft: MemoryRow, vector: Vectors | None
+    ) -> None:
+        self._store = store
+        self._call = call
+        self._draft = draft
+        self._vector = vector
+        self.texts = (draft.content,) if vector is None else ()
+
+    def __call__(self, transaction: WriteTransaction) -> records.MemoryAdded:
+        draft, store, now_us = self._draft, self._store, self._call.now_us
+        store.check_parent(transaction, draft, draft.parent_id, now_us)
+        store.check_key_free(self._call, transaction, draft)
+        vector = self._vector
+        if vector is None:
+            vector = transaction.prefetched.vectors[draft.content]
+        store.insert(self._call, transaction, [draft], [vector])
+        return {
+            "status": "success",
+            "memory_id": draft.id,
+            "version": 1,
+            "seq": draft.seq,
+            "created_at": to_iso(draft.created_us),
+        }
+
+
 class MemoryService:
     """One memory at a time."""
 
@@ -55,31 +85,14 @@ class MemoryService:
         self._accesses = accesses
 
     @writes(AddMemory)
-    def add_memory(self, call: Call, operation: AddMemory) -> Any:
+    def add_memory(self, call: Call, operation: AddMemory) -> Adding | Awaitable[Adding]:
         draft = self._drafting.memory(operation, call.now_us, call.author, call.session)
-
-        def with_vector(vectors: Vectors) -> Callable[[WriteTransaction], records.MemoryAdded]:
-            def write(transaction: WriteTransaction) -> records.MemoryAdded:
-                self._store.check_parent(transaction, draft, draft.parent_id, call.now_us)
-                self._store.check_key_free(transaction, draft)
-                self._store.insert(call, transaction, [draft], vectors)
-                return {
-                    "status": "success",
-                    "memory_id": draft.id,
-                    "version": 1,
-                    "seq": draft.seq,
-                    "created_at": to_iso(draft.created_us),
-                }
-
-            return write
-
         if self._store.embedder.inline:
-            return with_vector(self._store.embedder.embed_now([draft.content]))
+            return Adding(self._store, call, draft, None)
+        return self._add_embedded(call, draft)
 
-        async def embedded() -> Callable[[WriteTransaction], records.MemoryAdded]:
-            return with_vector(await self._store.embedder.embed([draft.content]))
-
-        return embedded()
+    async def _add_embedded(self, call: Call, draft: MemoryRow) -> Adding:
+        return Adding(self._store, call, draft, await self._embed(draft.content))
 
     @reads(GetMemory)
     def get_memory(
@@ -183,7 +196,7 @@ class MemoryService:
             if not parent or not parent.alive(call.now_us):
                 new.parent_id = None
             self._store.check_parent(session, new, new.parent_id, call.now_us)
-            self._store.check_key_free(session, new)
+            self._store.check_key_free(call, transaction, new)
             fitting = vector if new.content == content else None
             if fitting is None:
                 fitting = self._store.embedder.embed_now([new.content])[0]

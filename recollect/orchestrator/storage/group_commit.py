@@ -19,6 +19,7 @@ import structlog
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import (
+    BatchLost,
     PrefetchFunction,
     SavepointSession,
     SealFunction,
@@ -49,7 +50,7 @@ class WriterSession(SavepointSession, Protocol):
         """Whether the open transaction is still there after an error."""
         ...
 
-    def translate(self, error: Exception) -> RecollectError | None:
+    def translate(self, error: BaseException) -> RecollectError | None:
         """The storage's own error as one of ours; None if it is not the storage's."""
         ...
 
@@ -214,7 +215,7 @@ class GroupCommitWriter:
         try:
             pending.result = pending.function(transaction)
         except Exception as error:
-            if not self._session.usable():
+            if isinstance(error, BatchLost) or not self._session.usable():
                 raise
             transaction.undo()
             pending.error = self._typed(error)
@@ -228,7 +229,9 @@ class GroupCommitWriter:
             pending.transaction = None
             pending.error = pending.error or typed
 
-    def _typed(self, error: Exception) -> RecollectError:
+    def _typed(self, error: BaseException) -> RecollectError:
+        if isinstance(error, BatchLost) and error.__cause__ is not None:
+            error = error.__cause__
         if isinstance(error, RecollectError):
             return error
         translated = self._session.translate(error)

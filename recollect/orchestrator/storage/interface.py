@@ -49,6 +49,10 @@ class Change(msgspec.Struct, frozen=True):
     request_key: str | None
 
 
+class BatchLost(Exception):
+    """Rows of other transactions could not be written: none of the batch may be acknowledged."""
+
+
 class SequenceCounter:
     """The last sequence number given out in the batch that is being written."""
 
@@ -141,7 +145,10 @@ class WriteTransaction:
     def _settle(self) -> None:
         """Bring what was inserted so far, by others and by this one, before the database."""
         if not self._saved:
-            self._batch_rows.flush(self._session)
+            try:
+                self._batch_rows.flush(self._session)
+            except Exception as error:
+                raise BatchLost from error
             self._session.savepoint()
             self._saved = True
         self._own_rows.flush(self._session)

@@ -101,7 +101,7 @@ class PostgresWriterSession(PostgresSession):
         if self.usable() and self.connection.info.transaction_status != 0:
             self.rollback()
 
-    def translate(self, error: Exception) -> RecollectError | None:
+    def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
 
 
@@ -110,7 +110,7 @@ def connect(url: str) -> psycopg.Connection[Row]:
     return psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
 
 
-def translate(error: Exception) -> RecollectError | None:
+def translate(error: BaseException) -> RecollectError | None:
     """An error of psycopg as one of ours; None if it is something else."""
     if isinstance(error, psycopg_pool.PoolTimeout):
         return StorageFailed("PostgreSQL does not answer; nothing was written.")

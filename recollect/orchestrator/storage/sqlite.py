@@ -95,11 +95,11 @@ class SqliteSession:
         if self.connection.in_transaction:
             self.rollback()
 
-    def translate(self, error: Exception) -> RecollectError | None:
+    def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
 
 
-def translate(error: Exception) -> RecollectError | None:
+def translate(error: BaseException) -> RecollectError | None:
     """An error of apsw as one of ours; None if it is something else."""
     if not isinstance(error, apsw.Error):
         return None
