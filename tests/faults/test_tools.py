@@ -87,9 +87,13 @@ def test_the_proxy_cuts_where_it_says(cut: Cut, orchestrator: OrchestratorProces
         with wire.Wire(proxy.endpoint) as line:
             line.send(wire.request(1, "add_memory", {"content": "through the proxy"}))
             proxy.wait_for_cuts(cut, 1)
-            line.send(wire.request(2, "ping"))
+            # A ping may be lost to the connection that is just ending, so it is sent until it is not.
+            for request_id in range(2, 42):
+                line.send(wire.request(request_id, "ping"))
+                if line.waiting(0.25):
+                    break
             answered, _ = line.receive()
-            assert answered == 2, "the reply came through the cut"
+            assert answered != 1, "the reply came through the cut"
         if cut != "half_request":
             with orchestrator.client() as client:
                 wait_for(
