@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import sys
 from collections import deque
@@ -120,6 +121,11 @@ def _say(message: str, style: str = "") -> None:
     err.print(line, soft_wrap=True)
 
 
+def own_command() -> str:
+    """How to call this program again: by its name if a shell finds it, else by its path."""
+    return "recollect" if shutil.which("recollect") else sys.argv[0]
+
+
 def welcome(orchestrator: Orchestrator) -> Text:
     """Where everything is, and what to do first; without a frame, so that it can be copied."""
     usual = orchestrator.endpoint == DEFAULT_ENDPOINT
@@ -133,8 +139,9 @@ def welcome(orchestrator: Orchestrator) -> Text:
     text.append("\nTry it in another terminal:\n", "dim")
     if not usual:
         text.append(f"  export RECOLLECT_ENDPOINT={orchestrator.endpoint}\n")
-    text.append('  recollect add "The build is green since Tuesday."\n')
-    text.append("  recollect search build\n")
+    command = own_command()
+    text.append(f'  {command} add "The build is green since Tuesday."\n')
+    text.append(f"  {command} search build\n")
     text.append("\nOr from Python:\n", "dim")
     given = "" if usual else f'"{orchestrator.endpoint}"'
     text.append(

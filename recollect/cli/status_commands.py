@@ -80,7 +80,7 @@ def _facts(answer: Stats) -> dict[str, dict[str, str]]:
             "size": size(storage["bytes"]) if "bytes" in storage else "unknown",
             "waiting writes": f"{storage.get('write_queue_length', 0):,}",
         },
-        "index": {"vectors": f"{index['vectors'] + index['pending']:,}", "model": index["model"]},
+        "index": {"vectors": f"{index['vectors']:,}", "model": index["model"]},
         "requests": {
             "under way": f"{requests['in_flight']:,} of at most {requests['in_flight_max']:,}",
             "served": _counts(requests["served"]),

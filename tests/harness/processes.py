@@ -124,7 +124,7 @@ class OrchestratorProcess:
         return MemoryClient(self.endpoint, **options)
 
     def __enter__(self) -> OrchestratorProcess:
-        return self.start()
+        return self if self.running() else self.start()
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()

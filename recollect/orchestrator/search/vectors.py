@@ -52,6 +52,12 @@ class VectorIndex:
         """Changes that the next search will take in."""
         return len(self._notes)
 
+    def count(self) -> int:
+        """How many memories have a vector, with every noted change taken in."""
+        with self._lock:
+            self._settle()
+            return len(self._position_of)
+
     def load(self, nums: Sequence[int], vectors: Vectors) -> None:
         """Take in many vectors at once."""
         with self._lock:

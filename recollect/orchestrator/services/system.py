@@ -65,13 +65,14 @@ class SystemService:
 
         memories = await self._storage.read(read)
         cache, index = self._store.cache, self._store.index
+        # Off the loop, since a search may hold the index for a while.
+        vectors = await self._storage.read(lambda _: index.count())
         return {
             "status": "success",
             "memories": memories,
             "storage": self._storage.describe(),
             "index": {
-                "vectors": len(index),
-                "pending": index.pending,
+                "vectors": vectors,
                 "model": self._store.embedder.model,
             },
             "requests": self._describe_requests(),
