@@ -122,8 +122,11 @@ def _say(message: str, style: str = "") -> None:
 
 
 def own_command() -> str:
-    """How to call this program again: by its name if a shell finds it, else by its path."""
-    return "recollect" if shutil.which("recollect") else sys.argv[0]
+    """How to call this program again: by its name if a shell finds it, else as it was called."""
+    if shutil.which("recollect"):
+        return "recollect"
+    called = Path(sys.argv[0])
+    return "python -m recollect" if called.name == "__main__.py" else str(called)
 
 
 def welcome(orchestrator: Orchestrator) -> Text:

@@ -1,0 +1,27 @@
+"""The README's Python, word for word, against a real orchestrator."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.harness.processes import OrchestratorProcess
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_python_of_the_readme_works_word_for_word(orchestrator: OrchestratorProcess) -> None:
+    [source] = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    run = subprocess.run(
+        [sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "RECOLLECT_ENDPOINT": orchestrator.endpoint},
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Anna prefers green tea" in run.stdout
+    assert "2 versions" in run.stdout
