@@ -11,6 +11,7 @@ from recollect.protocol.envelope import Reply
 
 # A reply wakes its waiter at once. Between replies the waiter looks this often whether the
 # connection broke or the client was closed: polling a second socket on every call costs more.
+NOBLOCK = int(zmq.NOBLOCK)
 SLICE_MS = 20
 # A line that rested so long may have been disconnected and connected again meanwhile.
 RESTED_S = 0.005
@@ -24,6 +25,8 @@ class Line:
         self._clock = clock
         self._dealer, self._monitor = sockets.open_dealer(endpoint)
         self._dealer.rcvtimeo = SLICE_MS
+        # The send of pyzmq's core, without the checks of options that are never used here.
+        self._send = super(zmq.Socket, self._dealer).send
         self._used_at_s = clock()
 
     def exchange(
@@ -41,7 +44,7 @@ class Line:
             sockets.was_disconnected(self._monitor)
         connected = True
         try:
-            self._dealer.send(frame, zmq.NOBLOCK)
+            self._send(frame, NOBLOCK)
         except zmq.Again:
             connected = False
         if not connected:
@@ -71,7 +74,7 @@ class Line:
                 self._dealer.rcvtimeo = left_ms
                 shortened = True
             try:
-                frame = self._dealer.recv(zmq.NOBLOCK if lost else 0)
+                frame = self._dealer.recv(NOBLOCK if lost else 0)
             except zmq.Again:
                 if is_closed():
                     raise sockets.closed() from None

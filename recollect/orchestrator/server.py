@@ -48,6 +48,8 @@ class Server:
         socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
         socket.setsockopt(zmq.BACKLOG, 1024)
         socket.setsockopt(zmq.IPV6, int("[" in network.bind))
+        # The send of pyzmq's core, without the checks of options that are never used here.
+        self._send_frame = super(zmq.Socket, socket).send
         self.dropped = 0
         """Answers that their peer did not take or was no longer there for."""
         self._draining = False
@@ -109,8 +111,8 @@ class Server:
             return
         try:
             for part in envelope:
-                socket.send(part, NOBLOCK_MORE)
-            socket.send(reply, NOBLOCK)
+                self._send_frame(part, NOBLOCK_MORE)
+            self._send_frame(reply, NOBLOCK)
         except zmq.ZMQError as error:
             self.dropped += 1
             log.debug("A peer did not take its answer.", action="reply", reason=str(error))
