@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.checkpoints import Checkpointer
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     Params,
@@ -151,6 +152,7 @@ class SqliteStorage:
             batch_max=group_commit_max,
             queue_length_max=write_queue_max,
         )
+        self._checkpointer = Checkpointer(writer_session.connection, self._connect)
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
         self._writer.start(int(seq))
 
@@ -190,6 +192,7 @@ class SqliteStorage:
 
     def close(self) -> None:
         self._writer.close()
+        self._checkpointer.close()
         self._readers.shutdown(wait=True)
         for session in (*self._sessions, self._inline, self._writer_session):
             session.connection.close()
@@ -199,6 +202,10 @@ class SqliteStorage:
             return back_up(self.path, folder)
         except apsw.Error as error:
             raise translate(error) or error from error
+
+    def _connect(self) -> apsw.Connection:
+        session = SqliteSession(self.path, page_cache_mb=1, readonly=False)
+        return session.connection
 
     def _read(self, function: ReadFunction[T]) -> T:
         session: SqliteSession | None = getattr(self._local, "session", None)

@@ -1,0 +1,65 @@
+"""Moves the write-ahead log into the database file, beside the writer instead of within a commit.
+
+By itself SQLite does this inside whichever commit finds the log long, and that write waits for all
+of it. Here a thread with a connection of its own does it; writers and readers go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import apsw
+import structlog
+
+log = structlog.get_logger()
+
+PAGES_BEFORE = 2_000  # of the log, before it is moved: 8 MB
+# Under ceaseless writes the log is never wholly moved, and only then can it begin anew. So from here
+# on a commit does what is left of it, which is little.
+PAGES_MAX = 10_000
+
+
+class Checkpointer:
+    """One thread that checkpoints when the log has grown long."""
+
+    def __init__(self, writer: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
+        self._connect = connect
+        self._due = threading.Event()
+        self._closing = False
+        # Having a hook of our own also ends SQLite's checkpoints within commits.
+        writer.set_wal_hook(self._committed)
+        self._thread = threading.Thread(target=self._run, name="storage-checkpoints", daemon=True)
+        self._thread.start()
+
+    def _committed(self, connection: apsw.Connection, database: str, pages: int) -> int:
+        if pages >= PAGES_MAX:
+            self._checkpoint(connection)
+        elif pages >= PAGES_BEFORE:
+            self._due.set()
+        return apsw.SQLITE_OK
+
+    def _run(self) -> None:
+        connection = self._connect()
+        while True:
+            self._due.wait()
+            self._due.clear()
+            if self._closing:
+                connection.close()
+                return
+            self._checkpoint(connection)
+
+    def _checkpoint(self, connection: apsw.Connection) -> None:
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.BusyError:
+            pass  # another checkpoint is at work
+        except apsw.Error as error:
+            # The log stays as it is, and the next commit asks again.
+            log.warning("The log could not be moved.", action="checkpoint", reason=str(error))
+
+    def close(self) -> None:
+        """Stop; the last connection to close moves what is left."""
+        self._closing = True
+        self._due.set()
+        self._thread.join()

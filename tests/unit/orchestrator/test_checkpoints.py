@@ -1,0 +1,67 @@
+"""The write-ahead log is moved into the database beside the writer, and stays bounded."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.orchestrator.storage import checkpoints
+from recollect.orchestrator.storage.checkpoints import Checkpointer
+
+PAGE_BYTES = 4096
+
+
+def connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(5000)
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "off")
+    return connection
+
+
+def write(connection: apsw.Connection, rows: int) -> None:
+    for _ in range(rows):
+        connection.execute("INSERT INTO t VALUES (zeroblob(3000))")
+
+
+def test_ceaseless_writes_keep_the_log_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "PAGES_BEFORE", 20)
+    monkeypatch.setattr(checkpoints, "PAGES_MAX", 100)
+    path = tmp_path / "t.db"
+    writer = connect(path)
+    writer.execute("CREATE TABLE t (x)")
+    checkpointer = Checkpointer(writer, lambda: connect(path))
+    write(writer, 5_000)
+    checkpointer.close()
+    assert (tmp_path / "t.db-wal").stat().st_size < 300 * PAGE_BYTES
+    assert writer.execute("SELECT count(*) FROM t").fetchall() == [(5_000,)]
+    assert writer.pragma("integrity_check") == "ok"
+    writer.close()
+
+
+def test_a_commit_does_not_do_it_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "PAGES_BEFORE", 20)
+    path = tmp_path / "t.db"
+    threads: set[str] = set()
+    moved = threading.Event()
+    checkpoint = Checkpointer._checkpoint
+
+    def watched(self: Checkpointer, connection: apsw.Connection) -> None:
+        threads.add(threading.current_thread().name)
+        checkpoint(self, connection)
+        moved.set()
+
+    monkeypatch.setattr(Checkpointer, "_checkpoint", watched)
+    writer = connect(path)
+    writer.execute("CREATE TABLE t (x)")
+    checkpointer = Checkpointer(writer, lambda: connect(path))
+    write(writer, 200)
+    assert moved.wait(10)
+    checkpointer.close()
+    assert threads == {"storage-checkpoints"}
+    writer.close()
