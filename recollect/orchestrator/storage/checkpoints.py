@@ -15,8 +15,8 @@ import structlog
 log = structlog.get_logger()
 
 PAGES_BEFORE = 2_000  # of the log, before it is moved: 8 MB
-# Under ceaseless writes the log is never wholly moved, and only then can it begin anew. So from here
-# on a commit does what is left of it, which is little.
+# Under ceaseless writes the log is never wholly moved, and only then can it begin anew. So from
+# here on a commit does what is left of it, which is little.
 PAGES_MAX = 10_000
 
 
