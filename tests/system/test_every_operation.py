@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect import AsyncMemoryClient, MemoryClient
+from recollect import MemoryClient
 from recollect.protocol import errors
 from recollect.protocol.operations import REGISTRY
+from tests.harness.clients import KINDS, Recording, client_of
 from tests.harness.processes import OrchestratorProcess
 
 
-class Recording:
-    """A client seen from outside: blocking in either case, and noting what was called."""
-
-    def __init__(self, client: Any, runner: asyncio.Runner | None) -> None:
-        self._client = client
-        self._runner = runner
-        self.called: set[str] = set()
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
-        self.called.add(name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            result = method(*args, **kwargs)
-            if self._runner is not None and asyncio.iscoroutine(result):
-                return self._runner.run(result)
-            return result
-
-        return call
-
-
-@pytest.fixture(params=["blocking", "asyncio"])
+@pytest.fixture(params=KINDS)
 def client(
     request: pytest.FixtureRequest, orchestrator: OrchestratorProcess
 ) -> Iterator[Recording]:
-    if request.param == "blocking":
-        with MemoryClient(orchestrator.endpoint) as blocking:
-            yield Recording(blocking, None)
-    else:
-        with asyncio.Runner() as runner:
-            twin = AsyncMemoryClient(orchestrator.endpoint)
-            yield Recording(twin, runner)
-            runner.run(twin.close())
+    with client_of(request.param, orchestrator.endpoint) as client:
+        yield client
 
 
 def test_every_operation_works_through_the_client(client: Recording, tmp_path: Path) -> None:
