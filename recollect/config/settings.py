@@ -19,7 +19,8 @@ class StorageSettings(Struct, frozen=True):
 
     url: Annotated[str, Meta(min_length=1, description=(
         "`sqlite` keeps one database file in the data folder; `postgresql://user@host/name` keeps "
-        "rows and vectors in PostgreSQL, which several orchestrators may share."))] = "sqlite"
+        "rows and vectors in PostgreSQL, for one orchestrator so far and without search by words."
+        ))] = "sqlite"
     data: Annotated[str, Meta(min_length=1, description=(
         "Folder of the database, index segments and keys. A relative path starts from the folder "
         "in which the process was started."))] = "./recollect-data"
@@ -67,7 +68,7 @@ class LimitsSettings(Struct, frozen=True):
     value_bytes_max: Annotated[int, Meta(ge=2, le=67_108_864, description=(
         "Bytes of one memory's value, as JSON."))] = 1_048_576
     depth_max: Annotated[int, Meta(ge=1, le=64, description=(
-        "Levels of nesting in metadata, values and filters."))] = 16
+        "Levels of nesting in metadata and values."))] = 16
     tags_max: Annotated[int, Meta(ge=0, le=10_000, description="Tags on one memory.")] = 64
     tag_chars_max: Annotated[int, Meta(ge=1, le=4096, description="Characters in one tag.")] = 128
     key_chars_max: Annotated[int, Meta(ge=1, le=4096, description="Characters in a key.")] = 512
@@ -109,7 +110,8 @@ class DecaySettings(Struct, frozen=True):
     access_flush_ms: Annotated[int, Meta(ge=10, le=60_000, description=(
         "Accesses are gathered this long and then written together."))] = 1000
     access_buffer_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
-        "Accessed memories that are gathered before they are written early."))] = 10_000
+        "Memories whose accesses are gathered until the next writing; those of more are not "
+        "counted."))] = 10_000
 
 
 class EmbeddingSettings(Struct, frozen=True):

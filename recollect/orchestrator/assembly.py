@@ -49,6 +49,7 @@ log = structlog.get_logger()
 
 ROWS_CACHED_MAX = 20_000
 TRIM_INTERVAL_S = 60
+TRIM_PAUSE_S = 0.05  # between the steps of one trimming, for others to write
 HOUR_US = 3_600_000_000
 
 
@@ -64,11 +65,14 @@ class Orchestrator:
         drafting = Drafting(validator, fading)
         self.embedder = HashedEmbedder(settings.embedding.dimensions)
         self.index = VectorIndex(self.embedder.dimensions)
-        cache: LocalCache[CachedMemory] = LocalCache(ROWS_CACHED_MAX)
         self.storage, lexical, paths = open_storage(settings, Prefetch(self.embedder))
+        # Where others may write too, a row kept here could be out of date.
+        cache: LocalCache[CachedMemory] = LocalCache(
+            ROWS_CACHED_MAX if self.storage.inline_reads else 0
+        )
         self.errors = ErrorBus(settings.errors.kept_max)
         self._accesses = AccessLog(
-            self.storage, fading, entries_max=settings.decay.access_buffer_max
+            self.storage, fading, cache, entries_max=settings.decay.access_buffer_max
         )
         store = MemoryStore(self.embedder, self.index, cache, ids)
         scoping = Scoping(FilterCompiler(paths), validator)
@@ -139,7 +143,8 @@ class Orchestrator:
         while True:
             before_us = self._clock.now_us() - kept_us
             try:
-                await self.storage.write(partial(trim, before_us))
+                while await self.storage.write(partial(trim, before_us)):
+                    await asyncio.sleep(TRIM_PAUSE_S)
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
 
 from recollect.protocol.errors import InvalidArgument
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -87,4 +89,4 @@ def parse_moment(field: str, moment: str | float | None) -> int | None:
             "or seconds since 1970.",
             field=field,
         ) from None
-    return round(parsed.timestamp() * 1_000_000)
+    return (parsed - EPOCH) // timedelta(microseconds=1)

@@ -117,6 +117,8 @@ class Drafting:
                 "Give metadata, which replaces, or metadata_patch, which merges; not both.",
                 field="update_payload.metadata",
             )
+        if patch.content is not UNSET:
+            self._validator.content(patch.content)
         return patch
 
     def apply(self, row: MemoryRow, patch: MemoryPatch) -> MemoryRow:
@@ -124,8 +126,13 @@ class Drafting:
         check = self._validator
         changes: dict[str, Any] = {}
         if patch.content is not UNSET:
-            changes["content"] = check.content(patch.content)
-        for name, column in (("memory_type", "memory_type"), ("trust", "trust")):
+            changes["content"] = patch.content
+        for name, column in (
+            ("memory_type", "memory_type"),
+            ("memory_tier", "tier"),
+            ("importance", "importance"),
+            ("trust", "trust"),
+        ):
             if getattr(patch, name) is not UNSET:
                 changes[column] = getattr(patch, name)
         if patch.metadata is not UNSET:
@@ -144,30 +151,25 @@ class Drafting:
             if getattr(patch, name) is not UNSET:
                 column = name.replace("_at", "") + "_us"
                 changes[column] = parse_moment(name, getattr(patch, name))
-        if patch.memory_tier is not UNSET or patch.importance is not UNSET:
-            changes |= self._refaded(row, patch)
-        changed = msgspec.structs.replace(row, **changes)
+        changed = self.refaded(row, msgspec.structs.replace(row, **changes))
         _check_validity(changed.valid_from_us, changed.valid_to_us)
         return changed
 
-    def _refaded(self, row: MemoryRow, patch: MemoryPatch) -> dict[str, Any]:
+    def refaded(self, old: MemoryRow, new: MemoryRow) -> MemoryRow:
         """Another tier or importance: what the memory has earned so far is kept in proportion."""
-        tier = row.tier if patch.memory_tier is UNSET else patch.memory_tier
-        importance = row.importance if patch.importance is UNSET else patch.importance
-        earned = row.stability_s / self._fading.initial_stability_s(row.tier, row.importance)
+        if (old.tier, old.importance) == (new.tier, new.importance):
+            return new
+        earned = old.stability_s / self._fading.initial_stability_s(old.tier, old.importance)
         stability_s = self._fading.bounded(
-            earned * self._fading.initial_stability_s(tier, importance)
+            earned * self._fading.initial_stability_s(new.tier, new.importance)
         )
-        return {
-            "tier": tier,
-            "importance": importance,
-            "stability_s": stability_s,
-            "fades_us": self._fading.fades_us(row.last_access_us, stability_s),
-        }
+        fades_us = self._fading.fades_us(new.last_access_us, stability_s)
+        return msgspec.structs.replace(new, stability_s=stability_s, fades_us=fades_us)
 
     def _merged(self, row: MemoryRow, patch: dict[str, Any]) -> str:
         merged = decode_json(row.metadata) | patch
-        return self._validator.metadata({k: v for k, v in merged.items() if v is not None})
+        removed = {key for key, value in patch.items() if value is None}
+        return self._validator.metadata({k: v for k, v in merged.items() if k not in removed})
 
     def _value(self, value: Any) -> str | None:
         return None if value is None else self._validator.json("value", value, "value_bytes_max")

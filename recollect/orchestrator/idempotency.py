@@ -26,6 +26,7 @@ TRIM = """
 DELETE FROM idempotency WHERE (identity, key) IN (
     SELECT identity, key FROM idempotency WHERE at_us < ? ORDER BY at_us LIMIT ?
 )
+RETURNING 1
 """
 TRIM_ROWS = 5_000
 
@@ -130,6 +131,6 @@ def _known(session: Session, functions: Sequence[Once]) -> Known:
     return known
 
 
-def trim(before_us: int, transaction: WriteTransaction) -> None:
-    """Forget the oldest answers, a bounded number at a time."""
-    transaction.execute(TRIM, (before_us, TRIM_ROWS))
+def trim(before_us: int, transaction: WriteTransaction) -> bool:
+    """Forget the oldest answers, a bounded number at a time; whether there may be more."""
+    return len(transaction.execute(TRIM, (before_us, TRIM_ROWS))) == TRIM_ROWS

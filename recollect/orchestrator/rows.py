@@ -57,6 +57,8 @@ class MemoryRow(msgspec.Struct):
 
 
 COLUMNS = ", ".join(MemoryRow.__struct_fields__)
+JOINED_COLUMNS = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
+"""The same where `memories` is joined as m."""
 
 # What an update may change, and so what a version must remember. The rest is identity, or belongs
 # to the memory's strength, which is not versioned.

@@ -76,10 +76,14 @@ class Validator:
 
     def json(self, field: str, value: Any, limit: str) -> str:
         """A JSON value as text, within its limits of depth and size."""
+        # The size first: encoding is fast, walking through every part is not.
+        try:
+            encoded = encode_json(value)
+        except (TypeError, ValueError, RecursionError):
+            encoded = b""
+        self.at_most(limit, field, len(encoded), "bytes as JSON")
         self._walk(field, value, 1)
-        text = encode_json(value).decode()
-        self.at_most(limit, field, len(text.encode()), "bytes as JSON")
-        return text
+        return encoded.decode()
 
     def metadata(self, metadata: dict[str, Any] | None, field: str = "metadata") -> str:
         return "{}" if not metadata else self.json(field, metadata, "metadata_bytes_max")

@@ -410,3 +410,61 @@ def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again_at_start(
     world.run(do_damage())
     world.restart()
     assert found(world, "lonely lighthouse") == {memory_id}
+
+
+def test_the_last_moment_of_time_can_be_stored_and_shown(world: World) -> None:
+    never = "9999-12-31T23:59:59.999999Z"
+    memory_id = add(world, "for ever", expires_at=never, valid_from="0001-01-01T00:00:00Z")
+    assert get(world, memory_id)["expires_at"] == never
+    assert world(ListMemories())["memories"][0]["valid_from"] == "0001-01-01T00:00:00.000000Z"
+
+
+def test_a_repeated_restore_gets_its_first_answer(world: World) -> None:
+    memory_id = add(world)
+    world(DeleteMemory(memory_id))
+    first = world(Restore(memory_id), key="r")
+    assert world(Restore(memory_id), key="r") == first
+    with pytest.raises(errors.InvalidArgument):
+        world(Restore(memory_id), key="another")
+
+
+def test_restoring_another_tier_restores_how_fast_it_fades(world: World) -> None:
+    memory_id = add(world, memory_tier="short")
+    before = get(world, memory_id)["stability_s"]
+    world(UpdateMemory(memory_id, {"memory_tier": "long"}))
+    world(Restore(memory_id, 1))
+    assert get(world, memory_id)["stability_s"] < 2 * before
+
+
+def test_a_metadata_patch_removes_only_what_it_names(world: World) -> None:
+    memory_id = add(world, metadata={"a": None, "b": 1, "c": 2})
+    world(UpdateMemory(memory_id, {"metadata_patch": {"c": None, "d": 4}}))
+    assert get(world, memory_id)["metadata"] == {"a": None, "b": 1, "d": 4}
+
+
+def test_reads_by_search_and_by_id_are_counted_alike(world: World) -> None:
+    memory_id = add(world, "counted")
+    get(world, memory_id)
+    for _ in range(3):
+        found(world, "counted")
+    assert get(world, memory_id)["access_count"] == 4
+
+
+def test_oversized_content_is_refused_before_any_work_on_it(world: World) -> None:
+    memory_id = add(world)
+    with pytest.raises(errors.LimitExceeded):
+        world(UpdateMemory(memory_id, {"content": "x " * 200_000}))
+    with pytest.raises(errors.LimitExceeded) as caught:
+        add(world, value=list(range(500_000)))
+    assert caught.value.details["limit"] == "limits.value_bytes_max"
+
+
+def test_a_number_is_not_compared_with_text(world: World) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"importance": "high"},
+        {"version": {"contains": "1"}},
+        {"trust": {"in": ["x"]}},
+    ]
+    for filters in wrong:
+        with pytest.raises(errors.InvalidArgument):
+            world(Count(filters=filters))

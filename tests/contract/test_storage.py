@@ -9,11 +9,22 @@ import pytest
 
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage import journal
+from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.errors import InternalError, NotFound, ShuttingDown
 from tests.harness.worlds import World
 
 CALL = Call(operation="test", now_us=1, deadline_us=2, identity="tester")
+SESSION_COLUMNS = (
+    "id",
+    "user_id",
+    "session_type",
+    "metadata",
+    "status",
+    "version",
+    "created_us",
+    "updated_us",
+)
 INSERT = """
 INSERT INTO sessions
     (id, user_id, session_type, metadata, status, version, created_us, updated_us, created_by)
@@ -196,3 +207,31 @@ def test_a_changed_journal_row_is_noticed(world: World) -> None:
     fault = journal_fault(world)
     assert fault is not None
     assert "does not fit" in fault
+
+
+def test_rows_that_cannot_be_written_together_fail_only_their_own_write(world: World) -> None:
+    sessions = Insert("sessions", SESSION_COLUMNS)
+
+    def gathered(name: str) -> Any:
+        def write(transaction: WriteTransaction) -> str:
+            transaction.insert(sessions, [(name, "u", "t", "{}", "created", 1, 1, 1)])
+            record(CALL, transaction, subject=name)
+            return name
+
+        return write
+
+    async def work() -> list[Any]:
+        await world.storage.write(gathered("taken"))
+        writes = [world.storage.write(gathered(name)) for name in ("a", "taken", "b", "taken", "c")]
+        return await asyncio.gather(*writes, return_exceptions=True)
+
+    outcomes = world.run(work())
+    assert [o if isinstance(o, str) else o.code for o in outcomes] == [
+        "a",
+        "already_exists",
+        "b",
+        "already_exists",
+        "c",
+    ]
+    assert names(world) == ["a", "b", "c", "taken"]
+    assert journal_fault(world) is None

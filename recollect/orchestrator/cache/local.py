@@ -31,6 +31,10 @@ class LocalCache(Generic[V]):
         self.hits += 1
         return entry
 
+    def peek(self, key: str) -> V | None:
+        """A value if it is there, without counting that as a use."""
+        return self._entries.get(key)
+
     def ticket(self) -> int:
         """Take this before reading what is to be kept."""
         return self._drops

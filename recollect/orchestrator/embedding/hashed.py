@@ -22,6 +22,7 @@ from recollect.orchestrator.embedding.interface import Vectors
 WORD_REPEATS = 2  # a whole word weighs as much as this many of its n-grams
 NGRAM_SIZES = (3, 4)
 WORDS_CACHED_MAX = 50_000
+WORD_CHARS_CACHED_MAX = 64  # longer ones are dumps and codes, which hardly come again
 CHUNK_TEXTS = 64  # small enough that the counts of a chunk stay in the processor's cache
 
 _words = re.compile(r"\w+").findall
@@ -81,5 +82,7 @@ class HashedEmbedder:
         for size in NGRAM_SIZES:
             grams += [edged[at : at + size] for at in range(len(edged) - size + 1)]
         slots = [zlib.crc32(gram.encode()) % (2 * self.dimensions) for gram in grams]
-        packed = self._slots_by_word[word] = np.array(slots, dtype=np.int32).tobytes()
+        packed = np.array(slots, dtype=np.int32).tobytes()
+        if len(word) <= WORD_CHARS_CACHED_MAX:
+            self._slots_by_word[word] = packed
         return packed

@@ -40,6 +40,7 @@ COLUMNS = {
     "created_by": "created_by",
     "updated_by": "updated_by",
 }
+NUMBERS = frozenset({"version", "seq", "importance", "trust", "access_count"})
 MOMENTS = {
     "created_at": "created_us",
     "updated_at": "updated_us",
@@ -187,6 +188,10 @@ class _Compilation:
             near = difflib.get_close_matches(field, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "metadata is reached as metadata.name."
             raise InvalidArgument(f"{field!r} cannot be filtered on; {hint}", field="filters")
+        if field in NUMBERS:
+            if operator == "contains":
+                raise InvalidArgument(f"{field} is a number.", field=f"filters.{field}")
+            return _comparison(field, COLUMNS[field], [], operator, operand, _number)
         if operator == "contains":
             item = _scalar(field, operand)
             return f"{COLUMNS[field]} LIKE ? ESCAPE '\\'", [f"%{_escape_like(str(item))}%"]
@@ -195,6 +200,8 @@ class _Compilation:
     def _compare_tags(self, operator: str, operand: Any) -> Condition:
         wanted = operand if isinstance(operand, list) else [operand]
         parts = [self._paths.contains("tags", [], _scalar("tags", tag)) for tag in wanted]
+        if not parts and operator in ("in", "nin", "ne"):
+            return ("FALSE" if operator == "in" else "TRUE"), []
         match operator:
             case "contains" | "eq":
                 return _join(parts, "AND")
@@ -258,6 +265,12 @@ def _scalar(field: str, value: Any) -> Any:
     if isinstance(value, str | int | float):
         return value
     raise InvalidArgument("A filter compares with text or a number.", field=f"filters.{field}")
+
+
+def _number(field: str, value: Any) -> Any:
+    if isinstance(value, str):
+        raise InvalidArgument(f"{field} is compared with a number.", field=f"filters.{field}")
+    return _scalar(field, value)
 
 
 def _moment(field: str, value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Search by meaning: a FAISS index in memory, made from the stored vectors at start.
 
-Changes are noted on the event loop, which never waits, and taken in by the next search before it
-looks, so a search sees every write that was answered before it began. A removed vector becomes a
+Changes are noted on the event loop, which never waits for a search, and taken in by the next search
+before it looks, so a search sees every write that was answered before it began. Searches come one
+after another. A removed vector becomes a
 tombstone; when tombstones prevail, the index is made anew without them.
 """
 
@@ -26,7 +27,7 @@ NOTES_MAX = 50_000
 # The constructors that take arrays are added in Python, where faiss's own types do not see them.
 _faiss: Any = faiss
 
-# One query at a time is faster on one thread, and leaves the other cores to other queries.
+# One query at a time is faster on one thread, and leaves the other cores to other work.
 faiss.omp_set_num_threads(1)
 
 

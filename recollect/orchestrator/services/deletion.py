@@ -8,13 +8,12 @@ import msgspec
 
 from recollect.orchestrator.calls import Call, writes
 from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
-from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.rows import COLUMNS, JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.operations import DeleteMemory, Purge
 
-PREFIXED = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
 # Each memory has one parent and cycles are refused, so the walk meets each memory once; UNION makes
 # it end even if it did not.
 TREE_BELOW = f"""
@@ -24,7 +23,7 @@ WITH RECURSIVE tree (num, id) AS (
     SELECT m.num, m.id FROM memories m JOIN tree ON m.parent_id = tree.id
     WHERE {{alive}}
 )
-SELECT {PREFIXED} FROM tree JOIN memories m ON m.num = tree.num LIMIT ?
+SELECT {JOINED_COLUMNS} FROM tree JOIN memories m ON m.num = tree.num LIMIT ?
 """
 LIVING_TREE = TREE_BELOW.format(alive="m.deleted_us IS NULL")
 WHOLE_TREE = TREE_BELOW.format(alive="TRUE")

@@ -9,7 +9,7 @@ from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.services.listing import listed
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator
@@ -26,9 +26,8 @@ JOIN_GROUP = """
 INSERT INTO group_members (group_id, num, joined_seq) VALUES (?, ?, ?)
 ON CONFLICT (group_id, num) DO NOTHING
 """
-_COLUMNS = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
 MEMBERS = f"""
-SELECT g.joined_seq, {_COLUMNS}
+SELECT g.joined_seq, {JOINED_COLUMNS}
 FROM group_members g JOIN memories m ON m.num = g.num
 WHERE g.group_id = ? AND g.joined_seq > ?
     AND m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)

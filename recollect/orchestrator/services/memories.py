@@ -24,7 +24,7 @@ from recollect.orchestrator.rows import (
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol import records
-from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
     GetMemory,
@@ -32,6 +32,8 @@ from recollect.protocol.operations import (
     Restore,
     UpdateMemory,
 )
+
+CACHED_CHARS_MAX = 65_536  # a larger memory is read again rather than kept
 
 MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
 
@@ -123,8 +125,10 @@ class MemoryService:
     ) -> records.MemoryFetched:
         if row is None:
             raise no_such_memory(operation.memory_id)
+        self._accesses.apply(row)
         cached = CachedMemory(row, lasting_record(row))
-        self._store.cache.keep(row.id, cached, ticket)
+        if len(row.content) + len(row.metadata) + len(row.value or "") <= CACHED_CHARS_MAX:
+            self._store.cache.keep(row.id, cached, ticket)
         return self._fetched(call, operation, cached)
 
     def _fetched(
@@ -138,8 +142,6 @@ class MemoryService:
             "memory": with_strength(cached.lasting, row, call.now_us),
         }
         if row.deleted_us is None:
-            # The cached row moves along with what will be written at the next flush.
-            self._fading.access(row, call.now_us)
             self._accesses.note(row.id, call.now_us)
         return fetched
 
@@ -177,10 +179,14 @@ class MemoryService:
 
     @writes(Restore)
     async def restore(self, call: Call, operation: Restore) -> MemoryFunction:
-        content = await self._storage.read(
-            lambda session: self._version_to_restore(session, operation).content
-        )
-        vector = await self._embed(content)
+        content, vector = None, None
+        try:
+            content = await self._storage.read(
+                lambda session: self._version_to_restore(session, operation).content
+            )
+            vector = await self._embed(content)
+        except RecollectError:
+            pass  # the write decides, for it may be a repetition that was answered before
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
             session = transaction
@@ -190,6 +196,7 @@ class MemoryService:
             check_version(old, operation.expected_version)
             source = self._version_to_restore(session, operation)
             new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
+            new = self._drafting.refaded(old, new)
             if new.expires_us is not None and new.expires_us <= call.now_us:
                 new.expires_us = None
             parent = new.parent_id and self._store.find(session, new.parent_id)

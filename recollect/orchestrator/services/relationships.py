@@ -23,13 +23,16 @@ INSERT INTO relationships
 VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (source_num, relationship_type, target_num) DO UPDATE SET strength = excluded.strength
 """
-LINKS_OUT = """
-SELECT target_num, relationship_type, strength FROM relationships
-WHERE source_num = ? {of_type} ORDER BY strength DESC, target_num LIMIT ?
+ALIVE = "m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)"
+LINKS_OUT = f"""
+SELECT r.target_num, r.relationship_type, r.strength
+FROM relationships r JOIN memories m ON m.num = r.target_num
+WHERE r.source_num = ? AND {ALIVE} {{of_type}} ORDER BY r.strength DESC, r.target_num LIMIT ?
 """
-LINKS_IN = """
-SELECT source_num, relationship_type, strength FROM relationships
-WHERE target_num = ? {of_type} ORDER BY strength DESC, source_num LIMIT ?
+LINKS_IN = f"""
+SELECT r.source_num, r.relationship_type, r.strength
+FROM relationships r JOIN memories m ON m.num = r.source_num
+WHERE r.target_num = ? AND {ALIVE} {{of_type}} ORDER BY r.strength DESC, r.source_num LIMIT ?
 """
 DIRECTIONS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
 
@@ -139,7 +142,9 @@ class RelationshipService:
         frontier = [start]
         for depth in range(1, operation.depth + 1):
             links = [
-                link for row in frontier for link in self._links(session, row, operation, depth)
+                link
+                for row in frontier
+                for link in self._links(session, row, operation, depth, now_us)
             ]
             links.sort(key=lambda link: -link.strength)
             frontier = []
@@ -148,25 +153,29 @@ class RelationshipService:
                     continue
                 seen.add(link.num)
                 row = MemoryRow(*session.execute(SELECT_BY_NUM, (link.num,))[0])
-                if row.alive(now_us):
-                    found.append((row, link))
-                    frontier.append(row)
+                found.append((row, link))
+                frontier.append(row)
                 if len(found) >= operation.limit:
                     return found
         return found
 
     def _links(
-        self, session: Session, row: MemoryRow, operation: GetRelatedMemories, depth: int
+        self,
+        session: Session,
+        row: MemoryRow,
+        operation: GetRelatedMemories,
+        depth: int,
+        now_us: int,
     ) -> list[Link]:
         of_type, params = "", []
         if operation.relationship_type is not None:
-            of_type, params = "AND relationship_type = ?", [operation.relationship_type]
+            of_type, params = "AND r.relationship_type = ?", [operation.relationship_type]
         limit = self._validator.limits.relationship_results_max
         links: list[Link] = []
         for direction in DIRECTIONS[operation.direction]:
             sql = LINKS_OUT if direction == "out" else LINKS_IN
             rows: list[tuple[Any, ...]] = session.execute(
-                sql.format(of_type=of_type), (row.num, *params, limit)
+                sql.format(of_type=of_type), (row.num, now_us, *params, limit)
             )
             links += [
                 Link(num, kind, strength, direction, depth, row.id) for num, kind, strength in rows

@@ -18,10 +18,7 @@ from recollect.protocol.envelope import PROTOCOL_VERSION
 from recollect.protocol.errors import InvalidArgument, StorageFailed
 from recollect.protocol.operations import Backup, Ping, RecentErrors, ReportErrors, Stats
 
-COUNT_BY_TIER = """
-SELECT tier, count(*), sum(CASE WHEN archived_us IS NULL THEN 0 ELSE 1 END)
-FROM memories WHERE deleted_us IS NULL GROUP BY tier
-"""
+COUNT_BY_TIER = "SELECT tier, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY tier"
 COUNT_DELETED = "SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"
 
 
@@ -59,7 +56,7 @@ class SystemService:
     @reads(Stats)
     async def stats(self, call: Call, operation: Stats) -> records.Stats:
         def read(session: Session) -> dict[str, Any]:
-            tiers = {tier: count for tier, count, _ in session.execute(COUNT_BY_TIER)}
+            tiers: dict[str, int] = dict(session.execute(COUNT_BY_TIER))
             [(deleted,)] = session.execute(COUNT_DELETED)
             return {"total": sum(tiers.values()), "by_tier": tiers, "deleted": deleted}
 

@@ -29,7 +29,13 @@ from recollect.orchestrator.storage.interface import (
     WriteTransaction,
 )
 from recollect.orchestrator.storage.journal import Ledger
-from recollect.protocol.errors import InternalError, Overloaded, RecollectError, ShuttingDown
+from recollect.protocol.errors import (
+    InternalError,
+    Overloaded,
+    RecollectError,
+    ShuttingDown,
+    StorageFull,
+)
 
 log = structlog.get_logger()
 
@@ -142,7 +148,7 @@ class GroupCommitWriter:
                 self._write(batch)
             except Exception as error:  # nothing may end this thread while callers wait
                 log.exception("The writer met an unexpected error.", action="write_batch")
-                self._fail(batch, error)
+                self._fail(batch, self._typed(error))
             self._settle_on_loop(batch)
 
     def _next_batch(self) -> tuple[list[Pending], bool]:
@@ -174,6 +180,7 @@ class GroupCommitWriter:
         if not batch:
             return
         session = self._session
+        committing = False
         try:
             session.begin()
             ledger = self._ledger
@@ -191,19 +198,31 @@ class GroupCommitWriter:
                 seal(session, done)
             ledger.seal(session, done, counter.value)
             failpoint("before_commit")
+            committing = True
             commit_began_s = self._monotonic()
             session.commit()
             self._learn(len(batch), self._monotonic() - commit_began_s)
             failpoint("after_commit")
         except Exception as error:
             self._ledger = None
-            self._fail(batch, error)
             session.recover()
+            typed = self._typed(error)
+            if len(batch) > 1 and not committing and not isinstance(typed, StorageFull):
+                self._write_singly(batch)
+            else:
+                self._fail(batch, typed)
         else:
             self._ledger = ledger
             self.committed_seq = counter.value
             self.batches += 1
             self.transactions += len(done)
+
+    def _write_singly(self, batch: list[Pending]) -> None:
+        """Write one by one what could not be written together, so that only the culprit fails."""
+        for pending in batch:
+            if pending.error is None:
+                pending.transaction = None
+                self._write([pending])
 
     def _learn(self, answered: int, commit_s: float) -> None:
         """How many seem to write at the same time, and how long a commit takes."""
@@ -223,8 +242,7 @@ class GroupCommitWriter:
             transaction.keep()
             pending.transaction = transaction
 
-    def _fail(self, batch: list[Pending], error: Exception) -> None:
-        typed = self._typed(error)
+    def _fail(self, batch: list[Pending], typed: RecollectError) -> None:
         for pending in batch:
             pending.transaction = None
             pending.error = pending.error or typed

@@ -24,6 +24,7 @@ from recollect.orchestrator.storage.interface import (
 )
 from recollect.protocol.errors import (
     AlreadyExists,
+    InvalidArgument,
     RecollectError,
     StorageFailed,
     StorageFull,
@@ -118,6 +119,8 @@ def translate(error: BaseException) -> RecollectError | None:
         return None
     if isinstance(error, psycopg.errors.UniqueViolation):
         return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+    if isinstance(error, psycopg.DataError | psycopg.errors.UndefinedFunction):
+        return InvalidArgument(f"PostgreSQL cannot take a value: {error}.")
     if isinstance(error, psycopg.errors.DiskFull):
         return StorageFull(
             "PostgreSQL's disk is full; nothing was written. Free some space: writing goes on by "

@@ -168,6 +168,11 @@ def test_a_wrong_filter_is_refused(filters: dict[str, Any]) -> None:
         COMPILER.compile(filters)
 
 
+def test_no_tag_is_in_an_empty_list() -> None:
+    assert select({"tags": {"in": []}}) == set()
+    assert len(select({"tags": {"nin": []}})) == len(RECORDS)
+
+
 def test_a_misspelt_field_is_answered_with_the_right_one() -> None:
     with pytest.raises(RecollectError, match="did you mean 'importance'"):
         COMPILER.compile({"imporance": 1})

@@ -35,7 +35,7 @@ STATEMENTS = {
     "tree": deletion.LIVING_TREE,
     "links out": relationships.LINKS_OUT.format(of_type=""),
     "links in": relationships.LINKS_IN.format(of_type=""),
-    "links of a type": relationships.LINKS_IN.format(of_type="AND relationship_type = ?"),
+    "links of a type": relationships.LINKS_IN.format(of_type="AND r.relationship_type = ?"),
     "members": groups.MEMBERS,
     "group": groups.FIND_GROUP,
     "feed": journal.SCAN,
