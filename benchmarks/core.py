@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.load import latencies_us, throughput
 from benchmarks.raw import EchoClient, RawStore, echo_server
@@ -79,16 +80,17 @@ def reads(service: Service) -> list[Row]:
     """get_memory beside an echo of the same bytes."""
     with MemoryClient(service.endpoint) as client:
         ids = [client.add_memory(CONTENT.format(n))["memory_id"] for n in range(100)]
-        reply_bytes = len(str(client.get_memory(ids[0])))
+        answer: Any = client.get_memory(ids[0])
+        request = {"memory_id": ids[0]}
 
         def measure() -> dict[str, float]:
             turns = itertools.cycle(ids)
-            with echo_server(reply_bytes) as echo_endpoint:
-                echo = EchoClient(echo_endpoint, 80)
+            with echo_server(answer) as echo_endpoint:
+                echo = EchoClient(echo_endpoint, request)
                 echo_us = p50(latencies_us(echo.call, 3000))
                 get_us = p50(latencies_us(lambda: _ignore(client.get_memory(next(turns))), 3000))
                 echo_rate = throughput(
-                    lambda _: EchoClient(echo_endpoint, 80).call, CLIENTS, SECONDS
+                    lambda _: EchoClient(echo_endpoint, request).call, CLIENTS, SECONDS
                 )
             get_rate = throughput(lambda _: _getter(service.endpoint, ids), CLIENTS, SECONDS)
             return {"echo": echo_us, "get": get_us, "echo/s": echo_rate, "get/s": get_rate}
@@ -125,14 +127,16 @@ def writes(service: Service, folder: Path) -> list[Row]:
         raw.commit([CONTENT.format(next(counter)) for _ in range(size)])
 
     with MemoryClient(service.endpoint, timeout=60.0) as client:
+        request: dict[str, Any] = {"content": CONTENT.format(0), "tags": ["bench"]}
+        added: Any = client.add_memory(**request)
 
         def batch() -> None:
             items = [{"content": CONTENT.format(n), "tags": ["bench"]} for n in range(1000)]
             client.batch_add_memories(items)
 
         def measure() -> dict[str, float]:
-            with echo_server(200) as echo_endpoint:
-                echo_us = p50(latencies_us(EchoClient(echo_endpoint, 300).call, 2000))
+            with echo_server(added) as echo_endpoint:
+                echo_us = p50(latencies_us(EchoClient(echo_endpoint, request).call, 2000))
             one_us = p50(latencies_us(lambda: raw_commit(1), 500))
             thousand_us = p50(latencies_us(lambda: raw_commit(1000), 10, warmup=2))
             add_us = p50(latencies_us(_adder(service.endpoint, 99), 500))

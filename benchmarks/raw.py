@@ -1,4 +1,4 @@
-"""The raw limits: a ZeroMQ echo, and SQLite written with nothing in the way."""
+"""The raw limits: an echo by pyzmq and msgspec, and SQLite with nothing in the way."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 
 
-def _echo(bind: multiprocessing.connection.Connection, reply_bytes: int) -> None:
+def _echo(bind: multiprocessing.connection.Connection, answer: dict[str, Any]) -> None:
     socket = zmq.Context().socket(zmq.ROUTER)
     socket.bind("tcp://127.0.0.1:*")
     bind.send(socket.getsockopt_string(zmq.LAST_ENDPOINT))
     decode = msgspec.msgpack.Decoder().decode
     encode = msgspec.msgpack.Encoder().encode
-    reply = {"id": 0, "body": b"x" * reply_bytes}
     while True:
         peer, frame = socket.recv_multipart()
-        reply["id"] = decode(frame)["id"]
+        request = decode(frame)
+        decode(request["body"])
+        reply = {"v": 1, "id": request["id"], "now_ms": 0, "body": encode(answer)}
         socket.send_multipart([peer, encode(reply)])
 
 
 @contextmanager
-def echo_server(reply_bytes: int) -> Iterator[str]:
-    """A process that decodes each request and sends a reply of the given size."""
+def echo_server(answer: dict[str, Any]) -> Iterator[str]:
+    """A process that decodes each request and encodes the same answer to it."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
-        target=_echo, args=(theirs, reply_bytes), daemon=True
+        target=_echo, args=(theirs, answer), daemon=True
     )
     process.start()
     try:
@@ -51,19 +52,21 @@ def echo_server(reply_bytes: int) -> Iterator[str]:
 
 
 class EchoClient:
-    """Sends a request of a given size and waits for its echo."""
+    """Encodes a request, sends it, waits for its answer and decodes that."""
 
-    def __init__(self, endpoint: str, request_bytes: int) -> None:
+    def __init__(self, endpoint: str, request: dict[str, Any]) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.connect(endpoint)
-        self._request = {"id": 0, "body": b"x" * request_bytes}
+        self._request = request
+        self._id = 0
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder().decode
 
     def call(self) -> None:
-        self._request["id"] += 1  # type: ignore[operator]
-        self._socket.send(self._encode(self._request))
-        self._decode(self._socket.recv())
+        self._id += 1
+        request = {"v": 1, "id": self._id, "op": "echo", "body": self._encode(self._request)}
+        self._socket.send(self._encode(request))
+        self._decode(self._decode(self._socket.recv())["body"])
 
 
 class RawStore:

@@ -28,6 +28,9 @@ class Batch:
         self.errors: dict[int, RecollectError] = {}
         self.size = size
 
+    def texts(self) -> list[str]:
+        return [draft.content for draft in self.drafts.values()]
+
     def refuse(self, place: int, error: RecollectError) -> None:
         self.drafts.pop(place, None)
         self.errors[place] = error
@@ -50,23 +53,31 @@ class BatchService:
     ) -> Callable[[WriteTransaction], records.BatchAdded]:
         self._validator.at_most("batch_items_max", "memories", len(operation.memories), "items")
         if len(operation.memories) <= INLINE_ITEMS_MAX:
-            batch = self._draft(call, operation)
+            batch, vectors = self._prepare(call, operation)
         else:
             loop = asyncio.get_running_loop()
-            batch = await loop.run_in_executor(None, self._draft, call, operation)
+            batch, vectors = await loop.run_in_executor(None, self._prepare, call, operation)
         places = list(batch.drafts)
-        vectors = await self._store.embedder.embed([d.content for d in batch.drafts.values()])
+        if vectors is None:
+            vectors = await self._store.embedder.embed(batch.texts())
+        embedded = vectors
 
         def write(transaction: WriteTransaction) -> records.BatchAdded:
             good = self._check_links(call, transaction, batch, operation.atomic)
             chosen = [at for at, place in enumerate(places) if place in good]
-            kept: Vectors = vectors if len(chosen) == len(places) else vectors[chosen]
+            kept: Vectors = embedded if len(chosen) == len(places) else embedded[chosen]
             drafts = [batch.drafts[places[at]] for at in chosen]
             if drafts:
                 self._store.insert(call, transaction, drafts, kept)
             return _added(batch, drafts)
 
         return write
+
+    def _prepare(self, call: Call, operation: BatchAddMemories) -> tuple[Batch, Vectors | None]:
+        """The batch checked and, by an embedder that needs no other thread, embedded."""
+        batch = self._draft(call, operation)
+        embedder = self._store.embedder
+        return batch, embedder.embed_now(batch.texts()) if embedder.inline else None
 
     def _draft(self, call: Call, operation: BatchAddMemories) -> Batch:
         batch = Batch(len(operation.memories))
