@@ -30,10 +30,10 @@ def explain(
     elif "of length >= 1" in reason:
         reason = "is empty"
     else:
-        reason = reason[0].lower() + reason[1:].replace("`", "")
-    message = f"{what}: {path or 'the arguments'}: {reason}."
+        reason = f"is refused: {reason[0].lower()}{reason[1:]}".replace("`", "")
+    message = f"{what}: {path or 'the argument list'} {reason}."
     if help_text := _help(shape, path):
-        message += f" {path}: {help_text}"
+        message += f" ({help_text})"
     return InvalidArgument(message, field=path)
 
 

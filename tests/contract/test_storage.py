@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -235,3 +236,45 @@ def test_rows_that_cannot_be_written_together_fail_only_their_own_write(world: W
     ]
     assert names(world) == ["a", "b", "c", "taken"]
     assert journal_fault(world) is None
+
+
+def test_a_write_refused_because_of_one_that_is_undone_is_tried_again(world: World) -> None:
+    """`taken` makes the batch fail at its end; what was refused in its shadow must not stay so."""
+    sessions = Insert("sessions", SESSION_COLUMNS)
+
+    def gathered(name: str) -> Any:
+        def write(transaction: WriteTransaction) -> str:
+            transaction.insert(sessions, [(name, "u", "t", "{}", "created", 1, 1, 1)])
+            return name
+
+        return write
+
+    attempts: list[int] = []
+
+    def refused_at_first(transaction: WriteTransaction) -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise NotFound("because of another write of this batch")
+        transaction.insert(sessions, [("second", "u", "t", "{}", "created", 1, 1, 1)])
+        return "second"
+
+    async def work() -> list[Any]:
+        await world.storage.write(gathered("taken"))
+        begun, queued = threading.Event(), threading.Event()
+
+        def keep_busy(_: WriteTransaction) -> bool:
+            begun.set()
+            return queued.wait(10)
+
+        # The writer is kept busy until both wait, so that they fall into one batch.
+        busy = world.storage.write(keep_busy)
+        await asyncio.to_thread(begun.wait, 10)
+        writes = [world.storage.write(refused_at_first), world.storage.write(gathered("taken"))]
+        queued.set()
+        await busy
+        return await asyncio.gather(*writes, return_exceptions=True)
+
+    outcome, duplicate = world.run(work())
+    assert duplicate.code == "already_exists"
+    assert outcome == "second"
+    assert names(world) == ["second", "taken"]

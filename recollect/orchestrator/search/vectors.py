@@ -48,11 +48,6 @@ class VectorIndex:
     def __len__(self) -> int:
         return len(self._position_of)
 
-    @property
-    def pending(self) -> int:
-        """Changes that the next search will take in."""
-        return len(self._notes)
-
     def count(self) -> int:
         """How many memories have a vector, with every noted change taken in."""
         with self._lock:

@@ -218,11 +218,14 @@ class GroupCommitWriter:
             self.transactions += len(done)
 
     def _write_singly(self, batch: list[Pending]) -> None:
-        """Write one by one what could not be written together, so that only the culprit fails."""
+        """Write one by one what could not be written together, so that only the culprit fails.
+
+        Those that were refused are tried again too: they may have been so because of a write that
+        is now undone.
+        """
         for pending in batch:
-            if pending.error is None:
-                pending.transaction = None
-                self._write([pending])
+            pending.transaction = pending.error = None
+            self._write([pending])
 
     def _learn(self, answered: int, commit_s: float) -> None:
         """How many seem to write at the same time, and how long a commit takes."""
