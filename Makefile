@@ -21,6 +21,8 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Recollect needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@# Without a source for it Recollect starts as well, on its light embedder.
+	-$(BIN)/recollect models install
 	@touch $@
 
 install: $(VENV)/.installed

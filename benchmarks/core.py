@@ -31,14 +31,15 @@ CONTENT = (
 class Service:
     """An orchestrator process for measuring."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, embedder: str = "hashed") -> None:
         self._data = data
-        self._environment = {
+        self.environment = {
             name: value
             for name, value in os.environ.items()
             # Compiled modules must be kept as on any user's machine, or start-up is not measured.
             if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith("RECOLLECT_")
         }
+        self.environment["RECOLLECT_EMBEDDING_PROVIDER"] = embedder
 
     def start(self) -> float:
         """Start and wait until it answers; the seconds that took."""
@@ -59,7 +60,7 @@ class Service:
                 "--bind",
                 self.endpoint,
             ],
-            env=self._environment,
+            env=self.environment,
             stderr=subprocess.DEVNULL,
         )
         with MemoryClient(self.endpoint) as client:
@@ -70,6 +71,10 @@ class Service:
                 except Exception:
                     client.reset_circuit_breaker()
         raise RuntimeError("the orchestrator did not start")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def stop(self) -> None:
         self._process.terminate()
@@ -191,7 +196,7 @@ def startup(folder: Path) -> list[Row]:
             items = [{"content": CONTENT.format(n)} for n in range(start, start + 10_000)]
             client.batch_add_memories(items)
     service.stop()
-    environment = service._environment
+    environment = service.environment
 
     def measure() -> dict[str, float]:
         ready_s = service.start()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 INSTALL_HINT = "The command line needs more packages: pip install 'recollect[server]'"
+INTERRUPTED = 130
 EXTRA_MODULES = frozenset({"apsw", "faiss", "numpy", "rich", "structlog", "typer", "yaml"})
 
 
@@ -23,4 +24,6 @@ def main() -> None:
             raise
         print(f"{INSTALL_HINT} (there is no module {name}).", file=sys.stderr)
         code = 2
+    except KeyboardInterrupt:
+        code = INTERRUPTED  # While the modules were still coming in.
     sys.exit(code)

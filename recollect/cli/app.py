@@ -9,15 +9,17 @@ import typer
 
 from recollect._version import VERSION
 from recollect.cli import (
+    INTERRUPTED,
     backup_commands,
     doctor_command,
+    embedding_commands,
     memory_commands,
     process_commands,
+    search_commands,
     status_commands,
 )
+from recollect.cli.lazy_groups import ModelsGroup
 from recollect.cli.output import out
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="recollect",
@@ -49,7 +51,7 @@ def _top(
 ) -> None:
     """One shared, durable memory for AI agents.
 
-    Start with `recollect up`, then `recollect add "…"` and `recollect search "…"`.
+    Start with `recollect up`, then `recollect add "…"` and `recollect recall "…"`.
     """
 
 
@@ -58,7 +60,8 @@ PANELS = {
     "Remember": (
         memory_commands.add,
         memory_commands.get,
-        memory_commands.search,
+        search_commands.recall,
+        search_commands.search,
         memory_commands.list_,
         memory_commands.history,
     ),
@@ -68,12 +71,19 @@ PANELS = {
         doctor_command.doctor,
         backup_commands.backup,
         backup_commands.restore,
+        embedding_commands.reembed,
         status_commands.version,
     ),
 }
 for _panel, _commands in PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.rstrip("_"), rich_help_panel=_panel)(_command)
+app.add_typer(
+    typer.Typer(cls=ModelsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="models",
+    help="Install and find the models that turn text into vectors.",
+    rich_help_panel="Look after it",
+)
 
 
 def run() -> int:

@@ -10,27 +10,27 @@ import apsw
 
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import counted, size
-from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.interface import Params, Row, Session
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 
 BUSY_TIMEOUT_MS = 10_000
 PROBLEMS_MAX = 5
-VECTOR_ITEM_BYTES = 4
 
 RESTORE = "Stop the orchestrator and restore a backup: recollect restore BACKUP --data NEW_FOLDER"
 RESTART = "Restart the orchestrator: it embeds what is missing when it starts."
 
 COUNT_LIVING = "SELECT count(*) FROM memories WHERE deleted_us IS NULL"
-# Of the living memories: those without any vector, with one of another model, of a wrong length.
+# Of the living memories: those without a vector that do not wait for one either, and those that do.
 COUNT_VECTORS = """
-SELECT coalesce(sum(v.num IS NULL), 0), coalesce(sum(v.model <> ?1), 0),
-       coalesce(sum(v.model = ?1 AND length(v.vector) <> ?2), 0)
-FROM memories m LEFT JOIN vectors v ON v.num = m.num WHERE m.deleted_us IS NULL
+SELECT coalesce(sum(v.num IS NULL AND u.num IS NULL), 0), coalesce(sum(u.num IS NOT NULL), 0)
+FROM memories m LEFT JOIN vectors v ON v.num = m.num LEFT JOIN unembedded u ON u.num = m.num
+WHERE m.deleted_us IS NULL
 """
+COUNT_KINDS = "SELECT model, length(vector), count(*) FROM vectors GROUP BY 1, 2 ORDER BY 3 DESC"
 COUNT_ORPHANS = """
-SELECT count(*) FROM vectors WHERE num NOT IN (SELECT num FROM memories)
+SELECT count(*) FROM vectors
+WHERE num NOT IN (SELECT num FROM memories WHERE deleted_us IS NULL)
 """
 # The words of a memory are indexed while it is neither deleted nor archived.
 COUNT_UNINDEXED = """
@@ -61,7 +61,7 @@ class ReadOnlySession:
         self._connection.close()
 
 
-def check_database(folder: Path, dimensions: int) -> Iterator[Finding]:
+def check_database(folder: Path) -> Iterator[Finding]:
     """Everything there is to say of the database in a data folder that exists."""
     path = folder / DATABASE_NAME
     if not path.exists():
@@ -71,7 +71,7 @@ def check_database(folder: Path, dimensions: int) -> Iterator[Finding]:
         session = ReadOnlySession(path)
         try:
             session.execute("BEGIN")
-            yield from _check(session, path, dimensions)
+            yield from _check(session, path)
         finally:
             session.close()
     except (apsw.NotADBError, apsw.CorruptError) as error:
@@ -80,7 +80,7 @@ def check_database(folder: Path, dimensions: int) -> Iterator[Finding]:
         yield fail("database", f"{path} cannot be checked: {error}.", "Check who may read it.")
 
 
-def _check(session: Session, path: Path, dimensions: int) -> Iterator[Finding]:
+def _check(session: Session, path: Path) -> Iterator[Finding]:
     yield _integrity(session, path)
     schema = _schema(session)
     yield schema
@@ -88,7 +88,7 @@ def _check(session: Session, path: Path, dimensions: int) -> Iterator[Finding]:
         return
     yield _journal(session)
     [(living,)] = session.execute(COUNT_LIVING)
-    yield from _vectors(session, living, HashedEmbedder(dimensions))
+    yield from _vectors(session, living)
     yield _words(session, living)
 
 
@@ -139,28 +139,34 @@ def _journal(session: Session) -> Finding:
     return ok("journal", f"{text} the chain.")
 
 
-def _vectors(session: Session, living: int, embedder: HashedEmbedder) -> Iterator[Finding]:
-    expected = (embedder.model, VECTOR_ITEM_BYTES * embedder.dimensions)
-    [(missing, foreign, misshapen)] = session.execute(COUNT_VECTORS, expected)
+def _vectors(session: Session, living: int) -> Iterator[Finding]:
+    [(missing, waiting)] = session.execute(COUNT_VECTORS)
+    kinds = session.execute(COUNT_KINDS)
     [(orphans,)] = session.execute(COUNT_ORPHANS)
+    misfits = sum(count for _, _, count in kinds[1:])
     if missing:
         yield fail("vectors", f"{counted(missing, 'memory')} without a vector.", RESTART)
-    if misshapen:
-        yield fail("vectors", f"{counted(misshapen, 'vector')} of a wrong length.", RESTORE)
-    if foreign:
-        yield warn(
+    if misfits:
+        yield fail(
             "vectors",
-            f"{counted(foreign, 'vector')} of a model other than {embedder.model}.",
-            "The next start of the orchestrator embeds them anew.",
+            f"{counted(misfits, 'vector')} of another model or length than the others.",
+            RESTART,
         )
     if orphans:
         yield warn(
             "vectors",
-            f"{counted(orphans, 'vector')} without a memory.",
+            f"{counted(orphans, 'vector')} without a living memory.",
             "They do no harm; please report how this came about.",
         )
-    if not (missing or misshapen or foreign or orphans):
-        yield ok("vectors", f"{counted(living, 'living memory')}, each with its vector.")
+    if waiting:
+        yield warn(
+            "vectors",
+            f"{counted(waiting, 'memory')} waiting for a vector; words find them meanwhile.",
+            "The orchestrator embeds them as soon as its model can; see `recollect stats`.",
+        )
+    if not (missing or misfits or orphans or waiting):
+        model = f" of {kinds[0][0]}" if kinds else ""
+        yield ok("vectors", f"{counted(living, 'living memory')}, each with its vector{model}.")
 
 
 def _words(session: Session, living: int) -> Finding:

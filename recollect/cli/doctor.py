@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from recollect._version import VERSION
@@ -16,6 +17,10 @@ from recollect.cli.running import announcement
 from recollect.client import MemoryClient, Retry
 from recollect.client.settings import endpoint_or_default
 from recollect.config import ConfigError, Settings
+from recollect.config.settings import EmbeddingSettings
+from recollect.models.catalogue import CATALOGUE
+from recollect.models.errors import ModelError
+from recollect.models.locating import find
 from recollect.orchestrator.data_folder import LOCK_NAME
 from recollect.protocol.errors import RecollectError
 
@@ -24,6 +29,7 @@ SQLITE_LEAST = (3, 51, 3)
 FREE_BYTES_LEAST = 100_000_000
 FREE_BYTES_WANTED = 1_000_000_000
 PING_S = 3.0
+MODEL_PACKAGES = ("onnxruntime", "tokenizers")
 
 
 def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iterator[Finding]:
@@ -36,6 +42,7 @@ def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iter
     except ConfigError as error:
         for problem in error.problems:
             yield fail("config", f"{problem}.", "Put it right; until then nothing starts.")
+    yield _model(settings.embedding)
     folder = Path(data if data is not None else settings.storage.data)
     if settings.storage.url != "sqlite":
         yield warn(
@@ -45,7 +52,7 @@ def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iter
         )
     elif folder.is_dir():
         yield from _folder(folder)
-        yield from _database(folder, settings.embedding.dimensions)
+        yield from _database(folder)
     elif folder.exists():
         yield fail("data", f"{folder} is not a folder.", "Choose another with --data.")
     else:
@@ -63,6 +70,44 @@ def _sqlite() -> Finding:
             "sqlite", f"SQLite {number} is older than {least}.", "pip install --upgrade apsw"
         )
     return ok("sqlite", f"SQLite {number}, Recollect {VERSION}.")
+
+
+def _model(embedding: EmbeddingSettings) -> Finding:
+    """What is configured to embed with, and whether it is there."""
+    if embedding.provider == "hashed":
+        return ok("model", "The light embedder: it finds by spelling, and needs no model.")
+    if embedding.provider == "openai":
+        if os.environ.get(embedding.openai_key_variable):
+            return ok("model", f"{embedding.model} of {embedding.openai_url}, with a key.")
+        return warn(
+            "model",
+            f"{embedding.model} of {embedding.openai_url}, without a key.",
+            f"If that endpoint wants one, put it into {embedding.openai_key_variable}.",
+        )
+    try:
+        installed = find(embedding.model)
+    except ModelError as error:
+        return fail("model", error.message, f"Install it anew: {_installing(embedding.model)}")
+    if installed is None:
+        return warn(
+            "model",
+            f"{embedding.model} is not installed: new stores begin with the light embedder.",
+            _installing(embedding.model),
+        )
+    missing = [name for name in MODEL_PACKAGES if find_spec(name) is None]
+    if missing:
+        return warn(
+            "model",
+            f"{embedding.model} is installed; to run it, {' and '.join(missing)} are missing.",
+            "pip install 'recollect[server]'",
+        )
+    return ok("model", f"{embedding.model} is installed in {installed.folder}.")
+
+
+def _installing(name: str) -> str:
+    if name in CATALOGUE:
+        return f"recollect models install {name}"
+    return "`recollect models list` shows what can be installed; set embedding.model to one."
 
 
 def _folder(folder: Path) -> Iterator[Finding]:
@@ -101,10 +146,10 @@ def holder_of(folder: Path) -> str | None:
     return None
 
 
-def _database(folder: Path, dimensions: int) -> Iterator[Finding]:
+def _database(folder: Path) -> Iterator[Finding]:
     from recollect.cli.database_checks import check_database  # needs faiss's numpy
 
-    yield from check_database(folder, dimensions)
+    yield from check_database(folder)
 
 
 def _orchestrator(folder: Path, named: str | None) -> Finding:

@@ -40,7 +40,8 @@ def doctor(
             if failed:
                 note(f"{len(failed)} of {len(findings)} checks failed.", "bold red")
             elif warned:
-                note(f"Nothing failed; {warned} of {len(findings)} deserve a look.", "yellow")
+                deserve = "deserves" if warned == 1 else "deserve"
+                note(f"Nothing failed; {warned} of {len(findings)} {deserve} a look.", "yellow")
             else:
                 note("All is well.", "green")
         if failed:

@@ -29,6 +29,7 @@ ADVICE = {
     "already_exists": "Choose another key, or read the one that is there.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
+    "embedder_unavailable": "Words still find: use `recollect search` without --semantic.",
     "storage_failed": "`recollect doctor` looks into the database.",
     "internal": "The orchestrator's log has the details.",
 }

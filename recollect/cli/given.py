@@ -36,7 +36,9 @@ def _standard_input() -> bytes:
     return b"".join(parts)
 
 
-def object_from(option: str, text: str | None) -> dict[str, Any] | None:
+def object_from(
+    option: str, text: str | None, example: str = '{"source": "wiki"}'
+) -> dict[str, Any] | None:
     """The JSON object given to an option."""
     if text is None:
         return None
@@ -46,6 +48,6 @@ def object_from(option: str, text: str | None) -> dict[str, Any] | None:
         raise Failure(
             "invalid_argument",
             f"{option} is not a JSON object: {error}.",
-            f"""Write it as {option} '{{"source": "wiki"}}'.""",
+            f"Write it as {option} '{example}'.",
             exit_code=USAGE,
         ) from error

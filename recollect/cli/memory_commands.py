@@ -1,4 +1,4 @@
-"""Commands over memories: add, get, search, list and history."""
+"""Commands over memories: add, get, list and history."""
 
 from __future__ import annotations
 
@@ -103,36 +103,6 @@ def get(
         if as_json:
             return print_json(answer)
         show_memory(answer["memory"])
-
-
-def search(
-    query: Annotated[
-        str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
-    ],
-    limit: options.Limit = 10,
-    namespace: options.Namespace = None,
-    memory_type: options.MemoryType = None,
-    semantic: Annotated[
-        bool, typer.Option("--semantic", help="By meaning instead of by words.", metavar="")
-    ] = False,
-    full_ids: options.FullIds = False,
-    endpoint: options.Endpoint = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Find memories by their words, or with --semantic by their meaning."""
-    with calling(endpoint, as_json=as_json) as client:
-        if semantic:
-            filters = {"memory_type": memory_type} if memory_type else None
-            answer = client.semantic_search(query, limit, filters, namespace=namespace)
-        else:
-            answer = client.search_memory(query, memory_type, limit, namespace=namespace)
-        if as_json:
-            return print_json(answer)
-        if not answer["results"]:
-            note("Nothing was found.", "")
-            other = "Try it by its words, without --semantic" if semantic else "Try --semantic"
-            return note(f"{other}, or other words; `recollect list` shows what there is.")
-        show_memories(answer["results"], full_ids=full_ids)
 
 
 def list_(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from rich.console import Group
@@ -13,21 +13,29 @@ from rich.text import Text
 
 from recollect.cli.output import ago, bar, clean, counted, note, one_line, out, short_id
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
-from recollect.protocol.records import FoundMemory, MemoryRecord, MemoryVersion
+from recollect.protocol.records import MemoryRecord, MemoryVersion
 
 FULL_IDS_FROM_COLUMNS = 120
 CONTENT_LINES_MAX = 3
 """Of one memory in a table; `recollect get` shows it whole."""
 
 
-def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: bool) -> None:
+def shows_full_ids(asked: bool) -> bool:
+    """Whether ids are shown whole: if asked for, or where there is room."""
+    return asked or out.width >= FULL_IDS_FROM_COLUMNS
+
+
+def explain_short_ids() -> None:
+    """Say that the end of an id will do, to somebody who sees ends only."""
+    if out.is_terminal:
+        note("An id may be given by its end, as shown here; --full-ids shows it whole.")
+
+
+def show_memories(memories: Sequence[MemoryRecord], *, full_ids: bool) -> None:
     """A table, one memory a row."""
-    full = full_ids or out.width >= FULL_IDS_FROM_COLUMNS
-    scored = any("score" in memory for memory in memories)
+    full = shows_full_ids(full_ids)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("id", no_wrap=True, style="cyan")
-    if scored:
-        table.add_column("score", no_wrap=True, justify="right")
     table.add_column("memory", ratio=1, overflow="ellipsis")
     table.add_column("type", no_wrap=True)
     table.add_column("strength", no_wrap=True)
@@ -35,23 +43,17 @@ def show_memories(memories: Sequence[MemoryRecord | FoundMemory], *, full_ids: b
     for memory in memories:
         table.add_row(
             memory["id"] if full else short_id(memory["id"]),
-            *([_score(memory)] if scored else []),
             _summary(memory, columns=max(20, out.width - (88 if full else 60))),
             memory["memory_type"],
             Text.assemble(bar(memory["strength"]), f" {memory['memory_tier']}"),
             ago(memory["updated_at"]),
         )
     out.print(table)
-    if not full and out.is_terminal:
-        note("An id may be given by its end, as shown here; --full-ids shows it whole.")
+    if not full:
+        explain_short_ids()
 
 
-def _score(memory: MemoryRecord | FoundMemory) -> str:
-    score: float = cast(FoundMemory, memory)["score"]
-    return "<0.01" if 0 < score < 0.005 else f"{score:.2f}"
-
-
-def _summary(memory: MemoryRecord | FoundMemory, *, columns: int) -> Text:
+def _summary(memory: MemoryRecord, *, columns: int) -> Text:
     """What a memory says in a few lines, and below it what sets it apart."""
     text = Text(one_line(memory["content"]))
     text.truncate(columns * CONTENT_LINES_MAX, overflow="ellipsis")

@@ -58,12 +58,12 @@ def short_id(memory_id: str) -> str:
     return memory_id[-SHORT_ID_CHARS:]
 
 
-def bar(fraction: float) -> Text:
-    """A number from 0 to 1 as a small bar."""
+def bar(fraction: float, style: str = "") -> Text:
+    """A number from 0 to 1 as a small bar, coloured by how much it is if no style is given."""
     bounded = min(1.0, max(0.0, fraction))
     # What is there at all shows at least one cell.
     full = max(round(bounded * BAR_CELLS), 1 if bounded > 0 else 0)
-    style = "green" if bounded >= 0.5 else "yellow" if bounded >= 0.2 else "red"
+    style = style or ("green" if bounded >= 0.5 else "yellow" if bounded >= 0.2 else "red")
     return Text.assemble(("■" * full, style), ("·" * (BAR_CELLS - full), "dim"))
 
 

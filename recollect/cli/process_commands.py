@@ -13,7 +13,7 @@ import typer
 
 from recollect.cli import options
 from recollect.cli.failures import Failure, reporting
-from recollect.cli.output import show_failure
+from recollect.cli.output import note, show_failure
 
 
 def orchestrator(
@@ -43,10 +43,27 @@ def up(data: options.Data = None, bind: options.Bind = None, config: options.Con
     """Start everything on this machine, and keep it running until Ctrl-C."""
     with reporting(show_failure):
         settings = options.settings_from(config, data, bind)
+        if settings.embedding.provider == "local":
+            _have_model(settings.embedding.model)
         from recollect.cli.running import keep_up
 
         given = None if config is None else str(Path(config).resolve())
         asyncio.run(keep_up(settings, Path(settings.storage.data).resolve(), given))
+
+
+def _have_model(name: str) -> None:
+    """Install the model if it is absent. The service starts without it too, on the light one."""
+    from recollect.cli.models_command import ensure_installed
+    from recollect.models.errors import ModelError
+
+    try:
+        ensure_installed(name)
+    except ModelError as error:
+        note(
+            f"{error.message}\nThe light embedder is used for now, which finds by spelling and not "
+            "by meaning. `recollect models list` shows the names; set embedding.model to one.",
+            "bold yellow",
+        )
 
 
 def _log_failure(failure: Failure) -> None:

@@ -31,6 +31,7 @@ STOP_SLACK_S = 10.0
 REMARK_AFTER_ENDS = 5
 LOG_LINES_SHOWN = 10
 LOG_TAIL_BYTES = 64 * 1024
+LIGHT_MODEL = "hashed-"
 
 
 class Orchestrator:
@@ -40,6 +41,10 @@ class Orchestrator:
         self.folder = folder
         self.log_path = folder / "logs" / "orchestrator.log"
         self.endpoint = settings.network.bind
+        self.wanted_model = settings.embedding.model
+        self.wants_local = settings.embedding.provider == "local"
+        # What it says of its embedding, once it is ready.
+        self.embedding: dict[str, Any] | None = None
         self._config = ["--config", config] if config else []
         self._stop_s = settings.network.drain_s + STOP_SLACK_S
 
@@ -63,10 +68,18 @@ class Orchestrator:
         try:
             async with AsyncMemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
                 await client.ping(timeout=PING_S)
+                self.embedding = await _embedding(client)
         except RecollectError:
             return False
         self.endpoint = endpoint
         return True
+
+
+async def _embedding(client: AsyncMemoryClient) -> dict[str, Any] | None:
+    try:
+        return (await client.stats(timeout=PING_S))["embedding"]
+    except RecollectError:
+        return None  # It serves all the same; `recollect stats` will tell.
 
 
 def announcement(folder: Path) -> dict[str, Any] | None:
@@ -139,21 +152,38 @@ def welcome(orchestrator: Orchestrator) -> Text:
         ("log", str(orchestrator.log_path)),
     ):
         text.append(f"  {name:<10}", "dim").append(f"{value}\n")
+    if orchestrator.embedding is not None:
+        text.append(f"  {'model':<10}", "dim")
+        text.append(_model_line(orchestrator, orchestrator.embedding)).append("\n")
     text.append("\nTry it in another terminal:\n", "dim")
     if not usual:
         text.append(f"  export RECOLLECT_ENDPOINT={orchestrator.endpoint}\n")
     command = own_command()
     text.append(f'  {command} add "The build is green since Tuesday."\n')
-    text.append(f"  {command} search build\n")
+    text.append(f'  {command} recall "How is the build?"\n')
     text.append("\nOr from Python:\n", "dim")
     given = "" if usual else f'"{orchestrator.endpoint}"'
     text.append(
         "  from recollect import MemoryClient\n"
         f"  with MemoryClient({given}) as memory:\n"
         '      memory.add_memory("The build is green since Tuesday.")\n'
-        '      print(memory.search_memory("build")["results"])\n'
+        '      print(memory.recall("How is the build?")["results"])\n'
     )
     return text.append("\nCtrl-C stops it.", "dim")
+
+
+def _model_line(orchestrator: Orchestrator, embedding: dict[str, Any]) -> Text:
+    """What it embeds with; in yellow where that is only the light embedder, against the wish."""
+    model = clean(embedding["model"]).partition("@")[0]
+    progress = embedding["reembedding"]
+    if progress["state"] in ("running", "waiting"):
+        target = clean(progress["target"]).partition("@")[0]
+        return Text(f"{model}, being exchanged for {target}; `recollect stats` shows how far")
+    if orchestrator.wants_local and model.startswith(LIGHT_MODEL):
+        return Text(
+            f"the light embedder ({model}), in place of {orchestrator.wanted_model}", "yellow"
+        )
+    return Text(model)
 
 
 async def keep_up(settings: Settings, folder: Path, config: str | None) -> None:

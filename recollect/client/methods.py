@@ -137,6 +137,7 @@ class Operations:
 
     search_memory = method(ops.SearchMemory)
     semantic_search = method(ops.SemanticSearch)
+    recall = method(ops.Recall)
 
     batch_add_memories = method(ops.BatchAddMemories)
     batch_get_memories = method(ops.BatchGetMemories)
@@ -153,6 +154,7 @@ class Operations:
     ping = method(ops.Ping)
     stats = method(ops.Stats)
     backup = method(ops.Backup)
+    reembed = method(ops.Reembed)
     report_errors = method(ops.ReportErrors)
     recent_errors = method(ops.RecentErrors)
 
@@ -161,4 +163,3 @@ class Operations:
     update = update_memory
     delete = forget = delete_memory
     search = search_memory
-    recall = semantic_search

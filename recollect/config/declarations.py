@@ -115,6 +115,12 @@ def _shown(value: object) -> str:
 
 def _key(section: str, field: msgspec.structs.FieldInfo, hint: Any) -> Key:
     plain, *metas = get_args(hint)
+    optional = get_origin(plain) in (Union, types.UnionType)
+    if optional:
+        # The bounds of an optional key stand inside the union.
+        [plain] = [part for part in get_args(plain) if part is not type(None)]
+        plain, *inner = get_args(plain) or (plain,)
+        metas += inner
     help_text = next((m.description for m in metas if isinstance(m, Meta) and m.description), "")
     bounds = {
         name: bound
@@ -122,13 +128,12 @@ def _key(section: str, field: msgspec.structs.FieldInfo, hint: Any) -> Key:
         for name in ("gt", "ge", "lt", "le")
         if (bound := getattr(meta, name)) is not None
     }
-    optional = get_origin(plain) in (Union, types.UnionType)
     choices = get_args(plain) if get_origin(plain) is Literal else ()
     return Key(
         section=section,
         name=field.name,
         hint=hint,
-        kind=str if optional or choices else plain,
+        kind=str if choices else plain,
         choices=choices,
         optional=optional,
         default=field.default,

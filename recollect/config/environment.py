@@ -15,8 +15,11 @@ PREFIX = "RECOLLECT_"
 
 SHORT_NAMES: Mapping[str, str] = {"RECOLLECT_DATA": "storage.data"}
 
-# Read elsewhere: by the client, by `find_config`, and by the fault injection of the tests.
-READ_ELSEWHERE = frozenset({"RECOLLECT_ENDPOINT", "RECOLLECT_CONFIG", "RECOLLECT_FAILPOINTS"})
+# Read elsewhere: by the client, by `find_config`, by whoever looks for models, and by the fault
+# injection of the tests.
+READ_ELSEWHERE = frozenset(
+    {"RECOLLECT_ENDPOINT", "RECOLLECT_CONFIG", "RECOLLECT_MODELS", "RECOLLECT_FAILPOINTS"}
+)
 
 VARIABLES: Mapping[str, str] = {
     **{key.variable: key.dotted for key in KEYS.values()},

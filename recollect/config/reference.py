@@ -56,6 +56,7 @@ text key is taken as it is. The repository's `memory_config.yaml` holds every ke
 _READ_ELSEWHERE_HELP = {
     "RECOLLECT_CONFIG": "Path of the configuration file.",
     "RECOLLECT_ENDPOINT": "Address of the orchestrator that a client connects to.",
+    "RECOLLECT_MODELS": "Folder in which local models are installed.",
     "RECOLLECT_FAILPOINTS": "Faults to inject, for tests.",
 }
 

@@ -117,10 +117,102 @@ class DecaySettings(Struct, frozen=True):
 class EmbeddingSettings(Struct, frozen=True):
     """What turns text into vectors."""
 
-    provider: Annotated[Literal["hashed"], Meta(description=(
-        "`hashed` computes vectors from the words themselves: no model, no key, no download."
-    ))] = "hashed"
-    dimensions: Annotated[int, Meta(ge=8, le=8192, description="Length of a vector.")] = 256
+    provider: Annotated[Literal["local", "hashed", "openai"], Meta(description=(
+        "`local` runs a model on this machine, offline; `hashed` computes vectors from the words' "
+        "spelling, without any model; `openai` asks an endpoint that speaks OpenAI's protocol. "
+        "When this changes, the memories are embedded anew in the background."))] = "local"
+    model: Annotated[str, Meta(min_length=1, description=(
+        "Of `local`: a name that `recollect models list` knows, or a folder with `model.onnx` and "
+        "`tokenizer.json`. Of `openai`: the name of the endpoint's model."
+        ))] = "all-MiniLM-L6-v2"
+    dimensions: Annotated[Annotated[int, Meta(ge=8, le=8192)] | None, Meta(description=(
+        "Length of a vector: of `hashed` (null is 256), or asked of an `openai` endpoint (null "
+        "takes its own). A local model has its own."))] = None
+    query_prefix: Annotated[str | None, Meta(description=(
+        "Put before a query; null takes what the model is known to want."))] = None
+    document_prefix: Annotated[str | None, Meta(description=(
+        "Put before a memory's text; null takes what the model is known to want."))] = None
+    threads: Annotated[int, Meta(ge=0, le=256, description=(
+        "Threads that embed memories; queries have one of their own. 0 takes one a core."))] = 0
+    batch_texts_max: Annotated[int, Meta(ge=1, le=2048, description=(
+        "Texts that are embedded together."))] = 32
+    queue_texts_max: Annotated[int, Meta(ge=1, le=10_000_000, description=(
+        "Texts that may wait for the embedder; memories beyond it are stored at once and embedded "
+        "later."))] = 20_000
+    wait_ms: Annotated[int, Meta(ge=0, le=600_000, description=(
+        "How long a write waits for its vectors. What has none by then is stored, found by its "
+        "words at once, and embedded later."))] = 3000
+    cache_texts_max: Annotated[int, Meta(ge=0, le=10_000_000, description=(
+        "Texts whose vectors are kept at hand."))] = 10_000
+    openai_url: Annotated[str, Meta(min_length=1, description=(
+        "Where an `openai` endpoint is; `/embeddings` is added."))] = "https://api.openai.com/v1"
+    openai_key_variable: Annotated[str, Meta(min_length=1, description=(
+        "Environment variable that holds the endpoint's key."))] = "OPENAI_API_KEY"
+    openai_timeout_s: Annotated[float, Meta(gt=0, le=600, description=(
+        "Longest wait for one answer of the endpoint."))] = 30.0
+    openai_attempts_max: Annotated[int, Meta(ge=1, le=20, description=(
+        "Attempts for one request to the endpoint, the first included."))] = 4
+    openai_price_per_million: Annotated[float, Meta(ge=0, le=1_000_000, description=(
+        "What a million tokens cost there; `stats` adds it up."))] = 0.02
+
+
+class IndexSettings(Struct, frozen=True):
+    """The vector index: a head that takes every new vector at once, and sealed segments."""
+
+    head_max: Annotated[int, Meta(ge=16, le=10_000_000, description=(
+        "Vectors in the head; beyond it, it becomes a segment in the background."))] = 2048
+
+
+class RecallSettings(Struct, frozen=True):
+    """How `recall` weighs what it finds. Words and meaning count from 0 to 1 each; every other
+    weight is to be read against theirs, and 0 switches its part off. See docs/search.md."""
+
+    candidates: Annotated[int, Meta(ge=10, le=10_000, description=(
+        "Memories that are taken from each of the two lists, by words and by meaning."))] = 150
+    turns_around: Annotated[int, Meta(ge=0, le=10, description=(
+        "Turns before and after a hit in its session that are ranked with it."))] = 2
+    lexical: Annotated[float, Meta(ge=0, le=100, description=(
+        "Words in common with the question; the best candidate has all of it."))] = 1.0
+    semantic: Annotated[float, Meta(ge=0, le=100, description=(
+        "Nearness in meaning; the best candidate has all of it."))] = 1.0
+    author: Annotated[float, Meta(ge=0, le=100, description=(
+        "The question names somebody, and the memory is by them."))] = 0.8
+    mention: Annotated[float, Meta(ge=0, le=100, description=(
+        "The question names somebody, and the memory of somebody else speaks about "
+        "them."))] = 0.3
+    when: Annotated[float, Meta(ge=0, le=100, description=(
+        "The question asks when, and the text holds an expression of time."))] = 0.4
+    period: Annotated[float, Meta(ge=0, le=100, description=(
+        "The question names a date or a period, and the memory's moment lies in it or "
+        "near it."))] = 0.6
+    question: Annotated[float, Meta(ge=0, le=100, description=(
+        "Taken off a text that only asks, as far as it does: it is near the question in "
+        "every way, and answers nothing."))] = 0.6
+    specifics: Annotated[float, Meta(ge=0, le=100, description=(
+        "Names, numbers and quotations in the text."))] = 0.25
+    turn_next: Annotated[float, Meta(ge=0, le=100, description=(
+        "Relevance of the better of the two turns beside it in its session."))] = 0.4
+    turn_second: Annotated[float, Meta(ge=0, le=100, description=(
+        "The same of the turns two away."))] = 0.1
+    reply: Annotated[float, Meta(ge=0, le=100, description=(
+        "Relevance of the turn before, where that one asks something: this one is the "
+        "reply."))] = 0.2
+    session: Annotated[float, Meta(ge=0, le=100, description=(
+        "Relevance of the best turns of its session."))] = 0.3
+    recency: Annotated[float, Meta(ge=0, le=100, description=(
+        "Being newer than other candidates, in proportion to relevance: lets a "
+        "corrected fact stand before what it corrects."))] = 0.1
+    recency_asked: Annotated[float, Meta(ge=0, le=100, description=(
+        "The same, where the question asks for the latest, or in reverse for the first."))] = 1.0
+    importance: Annotated[float, Meta(ge=0, le=100, description=(
+        "The memory's importance."))] = 0.1
+    strength: Annotated[float, Meta(ge=0, le=100, description=(
+        "The memory's strength, which fades."))] = 0.1
+    context_words: Annotated[int, Meta(ge=1, le=100_000, description=(
+        "Credit from turns and session is damped for texts with more words than this: "
+        "they have enough of their own."))] = 80
+    period_fade_days: Annotated[float, Meta(gt=0, le=36_500, description=(
+        "How fast `period` fades with the distance from it, in days."))] = 7.0
 
 
 class RedisSettings(Struct, frozen=True):
@@ -187,6 +279,8 @@ class Settings(Struct, frozen=True):
     limits: LimitsSettings = LimitsSettings()
     decay: DecaySettings = DecaySettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    index: IndexSettings = IndexSettings()
+    recall: RecallSettings = RecallSettings()
     redis: RedisSettings = RedisSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
     client: ClientSettings = ClientSettings()

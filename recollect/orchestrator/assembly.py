@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import structlog
 
-from recollect.config.settings import Settings
+from recollect.config.settings import RecallSettings, Settings
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import handlers_of
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.drafts import Drafting
+from recollect.orchestrator.embedding.choosing import (
+    TARGET,
+    Choice,
+    choose,
+    read_known,
+    remember,
+)
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
+from recollect.orchestrator.embedding.meaning import Meanings
+from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.idempotency import Prefetch, trim
 from recollect.orchestrator.index_loading import load_index
+from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.rows import CachedMemory
+from recollect.orchestrator.search.authors import Authors
+from recollect.orchestrator.search.candidates import Gathering
 from recollect.orchestrator.search.filters import (
     FilterCompiler,
     JsonPaths,
@@ -28,21 +44,27 @@ from recollect.orchestrator.search.filters import (
     SqliteJsonPaths,
 )
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex, NoLexicalIndex
+from recollect.orchestrator.search.nearest import NearestFinder
+from recollect.orchestrator.search.past import PastSearch
+from recollect.orchestrator.search.ranking import Weights
 from recollect.orchestrator.search.scope import Scoping
-from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.orchestrator.services.batches import BatchService
 from recollect.orchestrator.services.deletion import DeletionService
+from recollect.orchestrator.services.embedding import EmbeddingService
 from recollect.orchestrator.services.groups import GroupService
 from recollect.orchestrator.services.listing import ListingService
 from recollect.orchestrator.services.memories import MemoryService
+from recollect.orchestrator.services.recalling import RecallService
 from recollect.orchestrator.services.relationships import RelationshipService
 from recollect.orchestrator.services.searching import SearchService
 from recollect.orchestrator.services.sessions import SessionService
 from recollect.orchestrator.services.system import SystemService
 from recollect.orchestrator.storage.interface import Storage
+from recollect.orchestrator.storage.properties import set_property
 from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.words_rebuilding import ensure_words
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
@@ -63,9 +85,17 @@ class Orchestrator:
         ids = IdSource(clock)
         fading = Fading(settings.decay)
         drafting = Drafting(validator, fading)
-        self.embedder = HashedEmbedder(settings.embedding.dimensions)
-        self.index = VectorIndex(self.embedder.dimensions)
-        self.storage, lexical, paths = open_storage(settings, Prefetch(self.embedder))
+        data = Path(settings.storage.data)
+        self._providers = Providers(settings.embedding, settings.index, data)
+        # Until the store has said which model it works with, there is none.
+        self.meanings = Meanings(
+            Providers(settings.embedding, settings.index, None).meaning(
+                HashedEmbedder(), asyncio.get_running_loop()
+            ),
+            settings.embedding.wait_ms / 1000,
+        )
+        self.storage, self._lexical, paths = open_storage(settings, Prefetch(self.meanings))
+        lexical = self._lexical
         # Where others may write too, a row kept here could be out of date.
         cache: LocalCache[CachedMemory] = LocalCache(
             ROWS_CACHED_MAX if self.storage.inline_reads else 0
@@ -74,21 +104,46 @@ class Orchestrator:
         self._accesses = AccessLog(
             self.storage, fading, cache, entries_max=settings.decay.access_buffer_max
         )
-        store = MemoryStore(self.embedder, self.index, cache, ids)
+        authors = Authors()
+        store = MemoryStore(self.meanings, cache, ids, authors)
         scoping = Scoping(FilterCompiler(paths), validator)
+        nearest = NearestFinder(random.Random())
+        past = PastSearch(store, lexical, nearest)
         storage, accesses = self.storage, self._accesses
+        self._late = LateEmbedding(storage, store)
+        self._reembedding = Reembedding(storage, self.meanings)
         handlers = handlers_of(
             MemoryService(storage, store, drafting, fading, accesses),
             DeletionService(store, validator),
             BatchService(storage, store, drafting, validator),
             ListingService(storage, store, scoping, validator),
-            SearchService(storage, store, lexical, scoping, validator, accesses),
+            SearchService(storage, store, lexical, nearest, past, scoping, validator, accesses),
+            RecallService(
+                storage,
+                store,
+                Gathering(
+                    store,
+                    lexical,
+                    nearest,
+                    depth=settings.recall.candidates,
+                    turns_around=settings.recall.turns_around,
+                ),
+                past,
+                authors,
+                scoping,
+                weights_of(settings.recall),
+                validator,
+                accesses,
+            ),
+            EmbeddingService(self._providers, self.meanings, self._reembedding),
             RelationshipService(storage, store, validator),
             GroupService(storage, store, validator, ids),
             SessionService(validator, ids),
             SystemService(
                 storage,
                 store,
+                self._late,
+                self._reembedding,
                 self.errors,
                 validator,
                 clock.now_us(),
@@ -100,17 +155,73 @@ class Orchestrator:
 
     async def start(self) -> None:
         """Make ready to answer."""
-        embedded = await load_index(self.storage, self.embedder, self.index)
+        choice = await self._choose_model()
+        loaded = await load_index(self.storage, self.meanings.current)
         log.info(
             "The vector index is loaded.",
             action="load_index",
-            vectors=len(self.index),
-            embedded=embedded,
+            model=self.meanings.current.model,
+            vectors=len(self.meanings.current.index),
+            from_storage=loaded,
         )
-        self._background = [
+        await ensure_words(self.storage, self._lexical)
+        warming = self.storage.read(self._lexical.warm)
+        warming.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if choice.target is not None:
+            await self._move_to(choice.target)
+        if not self._reembedding.running:
+            model = self.meanings.current.model
+            await asyncio.to_thread(self._providers.forget_other_indexes, model)
+            self._background.append(asyncio.create_task(self._reembedding.tidy()))
+        self._background += [
             asyncio.create_task(self._flush_accesses()),
             asyncio.create_task(self._trim_idempotency()),
+            asyncio.create_task(self._late.run()),
         ]
+
+    async def _choose_model(self) -> Choice:
+        """Start with the store's own model, or with the configured one if it has none."""
+        providers = self._providers
+        known = await self.storage.read(read_known)
+        choice = await asyncio.to_thread(choose, known, providers.configured(), providers.embedder)
+        if choice.fallback_reason is not None:
+            log.warning(
+                "The configured embedding model is not in use.",
+                action="choose_model",
+                in_use=choice.embedder.model,
+                reason=choice.fallback_reason,
+            )
+            self.errors.report(
+                "orchestrator",
+                "embedder_unavailable",
+                choice.fallback_reason,
+                self._clock.now_us(),
+                context={"in_use": choice.embedder.model},
+            )
+        await self.storage.write(partial(remember, choice))
+        placeholder = self.meanings.current
+        self.meanings.current = providers.meaning(choice.embedder, asyncio.get_running_loop())
+        placeholder.embedding.close()
+        placeholder.index.close()
+        return choice
+
+    async def _move_to(self, target: EmbedderSpec) -> None:
+        """Begin to embed everything with another model, or go on with it."""
+        try:
+            embedder = await asyncio.to_thread(self._providers.embedder, target)
+        except RecollectError as error:
+            log.warning(
+                "The configured embedding model cannot be had; the present one stays in use.",
+                action="reembed",
+                in_use=self.meanings.current.model,
+                reason=error.message,
+            )
+            return
+        if embedder.model == self.meanings.current.model:
+            await self.storage.write(lambda t: set_property(t, TARGET, None))
+            return
+        loop = asyncio.get_running_loop()
+        self._reembedding.start(target, self._providers.meaning(embedder, loop))
 
     async def stop(self) -> bool:
         """Answer what was accepted, write what was noted; whether that was done in time."""
@@ -122,12 +233,15 @@ class Orchestrator:
                 await self.dispatcher.drained()
         except TimeoutError:
             in_time = False
+        await self._reembedding.stop()
         try:
             await self._accesses.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
         # Closing waits for the writer, which must be able to settle its futures meanwhile.
         await asyncio.to_thread(self.storage.close)
+        self.meanings.current.embedding.close()
+        await asyncio.to_thread(self.meanings.current.index.close)
         return in_time
 
     async def _flush_accesses(self) -> None:
@@ -148,6 +262,12 @@ class Orchestrator:
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)
+
+
+def weights_of(settings: RecallSettings) -> Weights:
+    """The weights of the ranking, as they are set."""
+    given = msgspec.structs.asdict(settings)
+    return Weights(**{name: given[name] for name in Weights.__struct_fields__})
 
 
 def open_storage(settings: Settings, prefetch: Prefetch) -> tuple[Storage, LexicalIndex, JsonPaths]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import signal
 
-NAMES = frozenset({"before_commit", "after_commit", "before_reply", "mid_migration"})
+NAMES = frozenset(
+    {"before_commit", "after_commit", "before_reply", "mid_migration", "while_sealing"}
+)
 
 _countdown: dict[str, int] = {}
 

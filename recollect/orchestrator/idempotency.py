@@ -11,7 +11,8 @@ import msgspec
 from recollect.orchestrator.calls import Call, expired
 from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.embedding.interface import Embedder, Vectors
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteFunction, WriteTransaction
 from recollect.protocol.errors import IdempotencyConflict
@@ -49,8 +50,13 @@ class Prefetched(msgspec.Struct, frozen=True):
 
     known: Known
     """Answers that are kept for the keys of the batch."""
-    vectors: dict[str, Vectors]
+    meaning: Meaning
+    vectors: dict[str, Vectors | None]
     """The vectors of the texts that its functions name."""
+
+    def embedded(self, text: str) -> Embedded:
+        """One of those vectors."""
+        return Embedded(self.meaning, [text], [self.vectors[text]])
 
 
 class Once:
@@ -107,14 +113,20 @@ class Once:
 class Prefetch:
     """Brings, for a whole batch at once, what each of its writes will ask for."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(self, meanings: Meanings) -> None:
+        self._meanings = meanings
 
     def __call__(self, session: Session, functions: Sequence[Any]) -> Prefetched:
         once = [function for function in functions if isinstance(function, Once)]
         texts = [text for function in once for text in function.texts]
-        vectors = self._embedder.embed_now(texts) if texts else ()
-        return Prefetched(_known(session, once), dict(zip(texts, vectors, strict=True)))
+        meaning, vectors = self._meanings.current, dict[str, Vectors | None]()
+        if texts:
+            embedded = self._meanings.embed_now(texts)
+            meaning, vectors = (
+                embedded.meaning,
+                dict(zip(texts, embedded.vectors, strict=True)),
+            )
+        return Prefetched(_known(session, once), meaning, vectors)
 
 
 def _known(session: Session, functions: Sequence[Once]) -> Known:

@@ -1,67 +1,90 @@
-"""The vector index at start: taken from the stored vectors, completed where some are missing."""
+"""The vector index at start: its saved segments, completed from the stored vectors."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import numpy as np
 
-from recollect.orchestrator.embedding.interface import Embedder
-from recollect.orchestrator.memory_store import REPLACE_VECTOR
-from recollect.orchestrator.search.vectors import VectorIndex
-from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
+from recollect.orchestrator.search.vectors import Numbers
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 
 PAGE_ROWS = 10_000
-EMBED_ROWS = 1_000
+VECTOR_ITEM_BYTES = 4
 
-VECTORS = """
-SELECT v.num, v.vector FROM vectors v JOIN memories m ON m.num = v.num
-WHERE v.num > ? AND v.model = ? AND length(v.vector) = ? AND m.deleted_us IS NULL
-ORDER BY v.num LIMIT ?
+TABLES = ("vectors", "shadow_vectors")
+# A list leaves the database fastest as one value.
+PAIRS = """
+SELECT string_agg(CAST(num AS TEXT), ','), string_agg(CAST(seq AS TEXT), ',') FROM {table}
 """
-WITHOUT_VECTOR = """
-SELECT m.num, m.content FROM memories m
-LEFT JOIN vectors v ON v.num = m.num AND v.model = ? AND length(v.vector) = ?
-WHERE m.num > ? AND m.deleted_us IS NULL AND v.num IS NULL ORDER BY m.num LIMIT ?
+# All of them in order, or those of a range that are asked for: a list would be too long for SQL.
+PAGE = """
+SELECT num, seq, model, vector FROM {table} WHERE num >= ? AND num <= ? ORDER BY num LIMIT ?
 """
+DROP = "DELETE FROM {table} WHERE num = ?"
 
 
-def bytes_of(embedder: Embedder) -> int:
-    """How long a stored vector must be; one of another length is damaged and made anew."""
-    return 4 * embedder.dimensions
+async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors") -> int:
+    """Fill the index from its files and from the stored vectors; how many were not in the files.
+
+    A stored vector of another model or of a wrong length is dropped, to be made anew.
+    """
+    assert table in TABLES
+    index = meaning.index
+    await asyncio.to_thread(index.open)
+    missing = await storage.read(partial(_missing, table, meaning))
+    misfits: list[int] = []
+    for start in range(0, len(missing), PAGE_ROWS):
+        misfits += await storage.read(
+            partial(_load_page, table, meaning, missing[start : start + PAGE_ROWS])
+        )
+    for start in range(0, len(misfits), PAGE_ROWS):
+        await storage.write(partial(_drop, table, misfits[start : start + PAGE_ROWS]))
+    return len(missing)
 
 
-async def load_index(storage: Storage, embedder: Embedder, index: VectorIndex) -> int:
-    """Fill the index; returns how many memories had to be embedded anew."""
-    await storage.read(lambda session: _load(session, embedder, index))
-    embedded, after = 0, 0
-    while rows := await storage.read(partial(_without_vector, embedder, after)):
-        vectors = await embedder.embed([content for _, content in rows])
-        nums = [num for num, _ in rows]
-        params = [
-            (num, embedder.model, vector.tobytes())
-            for num, vector in zip(nums, vectors, strict=True)
-        ]
-
-        await storage.write(partial(_keep, params))
-        index.load(nums, vectors)
-        embedded, after = embedded + len(rows), nums[-1]
-    return embedded
+def _missing(table: str, meaning: Meaning, session: Session) -> Numbers:
+    [(nums, seqs)] = session.execute(PAIRS.format(table=table))
+    return np.sort(meaning.index.reconcile(numbers(nums), numbers(seqs)))
 
 
-def _keep(params: list[tuple[int, str, bytes]], transaction: WriteTransaction) -> None:
-    transaction.executemany(REPLACE_VECTOR, params)
+def numbers(listed: str | None) -> Numbers:
+    """Numbers from a list in text."""
+    return np.fromstring(listed or "", dtype=np.int64, sep=",")
 
 
-def _without_vector(embedder: Embedder, after: int, session: Session) -> list[Row]:
-    params = (embedder.model, bytes_of(embedder), after, EMBED_ROWS)
-    return session.execute(WITHOUT_VECTOR, params)
+def _load_page(table: str, meaning: Meaning, wanted: Numbers, session: Session) -> list[int]:
+    """Load some vectors; returns the numbers of those that do not fit."""
+    asked = set(wanted.tolist())
+    length = VECTOR_ITEM_BYTES * meaning.embedding.dimensions
+    misfits, nums, seqs, parts = list[int](), list[int](), list[int](), list[bytes]()
+    after, last = int(wanted[0]), int(wanted[-1])
+    while rows := session.execute(PAGE.format(table=table), (after, last, PAGE_ROWS)):
+        for num, seq, model, vector in rows:
+            if num not in asked:
+                continue
+            if model != meaning.model or len(vector) != length:
+                misfits.append(num)
+                continue
+            nums.append(num)
+            seqs.append(seq)
+            parts.append(bytes(vector))
+        after = rows[-1][0] + 1
+    if nums:
+        vectors: Vectors = np.frombuffer(b"".join(parts), dtype=np.float32)
+        meaning.index.load(
+            np.array(nums, dtype=np.int64),
+            np.array(seqs, dtype=np.int64),
+            vectors.reshape(len(nums), -1),
+        )
+    return misfits
 
 
-def _load(session: Session, embedder: Embedder, index: VectorIndex) -> None:
-    after = 0
-    while rows := session.execute(VECTORS, (after, embedder.model, bytes_of(embedder), PAGE_ROWS)):
-        nums = [num for num, _ in rows]
-        joined = b"".join(vector for _, vector in rows)
-        index.load(nums, np.frombuffer(joined, dtype=np.float32).reshape(len(nums), -1))
-        after = nums[-1]
+def _drop(table: str, nums: list[int], transaction: WriteTransaction) -> None:
+    transaction.executemany(DROP.format(table=table), [(num,) for num in nums])
+    if table == "vectors":
+        transaction.executemany(EMBED_LATER_AGAIN, [(num,) for num in nums])

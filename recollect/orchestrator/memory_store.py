@@ -6,7 +6,8 @@ move together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -15,19 +16,38 @@ from recollect.orchestrator import rows
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
-from recollect.orchestrator.embedding.interface import Embedder, Vectors
-from recollect.orchestrator.rows import CachedMemory, MemoryRow
-from recollect.orchestrator.search.vectors import VectorIndex
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
+from recollect.orchestrator.rows import CachedMemory, MemoryRow, decode_json
+from recollect.orchestrator.search.authors import Authors
+from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
+from recollect.orchestrator.search.lexical import lexical_text
+from recollect.orchestrator.search.ranking import embedded_text
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
 
-INSERT_VECTOR = Insert("vectors", ("num", "model", "vector"))
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 1_000
+INSERT_VECTOR = Insert("vectors", ("num", "model", "vector", "seq"))
 REPLACE_VECTOR = """
-INSERT INTO vectors (num, model, vector) VALUES (?, ?, ?)
-ON CONFLICT (num) DO UPDATE SET model = excluded.model, vector = excluded.vector
+INSERT INTO vectors (num, model, vector, seq) VALUES (?, ?, ?, ?)
+ON CONFLICT (num) DO UPDATE SET
+    model = excluded.model, vector = excluded.vector, seq = excluded.seq
 """
-SELECT_VECTOR = "SELECT vector FROM vectors WHERE num = ? AND model = ?"
+SELECT_VECTORS = "SELECT num, vector FROM vectors WHERE model = ? AND num IN ({marks})"
+DROP_VECTOR = (
+    "DELETE FROM vectors WHERE num = ?",
+    "DELETE FROM shadow_vectors WHERE num = ?",
+    "DELETE FROM unembedded WHERE num = ?",
+)
+EMBED_LATER = Insert("unembedded", ("num",))
+EMBED_LATER_AGAIN = "INSERT INTO unembedded (num) VALUES (?) ON CONFLICT (num) DO NOTHING"
+EMBEDDED = "DELETE FROM unembedded WHERE num = ?"
+LIVING_SEQ = "SELECT seq FROM memories WHERE num = ? AND deleted_us IS NULL"
+# What the full text of a memory is made of.
+WORDED = ("content", "metadata", "tags", "valid_from_us")
 KEY_HOLDER = "SELECT id FROM memories WHERE namespace = ? AND key = ? AND deleted_us IS NULL"
 VERSION_AT = """
 SELECT snapshot FROM versions WHERE num = ? AND updated_us <= ? ORDER BY version DESC LIMIT 1
@@ -46,7 +66,7 @@ SELECT 1 FROM up WHERE id = ? LIMIT 1
 ERASE = (
     "DELETE FROM memories WHERE num = ?",
     "DELETE FROM versions WHERE num = ?",
-    "DELETE FROM vectors WHERE num = ?",
+    *DROP_VECTOR,
     "DELETE FROM relationships WHERE source_num = ?",
     "DELETE FROM relationships WHERE target_num = ?",
     "DELETE FROM group_members WHERE num = ?",
@@ -58,20 +78,41 @@ class MemoryStore:
 
     def __init__(
         self,
-        embedder: Embedder,
-        index: VectorIndex,
+        meanings: Meanings,
         cache: LocalCache[CachedMemory],
         ids: IdSource,
+        authors: Authors,
     ) -> None:
-        self.embedder = embedder
-        self.index = index
+        self.meanings = meanings
         self.cache = cache
         self._ids = ids
+        self._authors = authors
 
     def find(self, session: Session, memory_id: str) -> MemoryRow | None:
         """The row of a memory, whatever its state."""
         found = session.execute(rows.SELECT_BY_ID, (memory_id,))
         return MemoryRow(*found[0]) if found else None
+
+    def rows_of(self, session: Session, hits: Sequence[tuple[int, T]]) -> list[tuple[MemoryRow, T]]:
+        """The rows of some memories, each with what came with its number, in the same order."""
+        found: dict[int, MemoryRow] = {}
+        for start in range(0, len(hits), ROWS_AT_ONCE):
+            nums = [num for num, _ in hits[start : start + ROWS_AT_ONCE]]
+            sql = rows.SELECT_BY_NUMS.format(marks=", ".join("?" for _ in nums))
+            found.update((row[0], MemoryRow(*row)) for row in session.execute(sql, nums))
+        return [(found[num], what) for num, what in hits if num in found]
+
+    def vectors_of(
+        self, session: Session, meaning: Meaning, nums: Sequence[int]
+    ) -> dict[int, Vectors]:
+        """The stored vectors of some memories."""
+        found: dict[int, Vectors] = {}
+        for start in range(0, len(nums), ROWS_AT_ONCE):
+            part = nums[start : start + ROWS_AT_ONCE]
+            sql = SELECT_VECTORS.format(marks=", ".join("?" for _ in part))
+            for num, vector in session.execute(sql, (meaning.model, *part)):
+                found[num] = np.frombuffer(vector, dtype=np.float32)
+        return found
 
     def require(
         self, session: Session, memory_id: str, now_us: int, what: str = "memory"
@@ -107,7 +148,7 @@ class MemoryStore:
         call: Call,
         transaction: WriteTransaction,
         drafts: list[MemoryRow],
-        vectors: Iterable[Vectors],
+        embedded: Embedded,
     ) -> None:
         """Write new memories; each draft gets its number, id and sequence number."""
         for draft in drafts:
@@ -120,21 +161,39 @@ class MemoryStore:
                 version_after=1,
                 operation=draft.operation,
             )
-        model = self.embedder.model
-        vectors = list(vectors)
+        embedded = self._current(embedded)
+        model = embedded.meaning.model
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
-        transaction.insert(
-            INSERT_VECTOR,
-            [(d.num, model, v.tobytes()) for d, v in zip(drafts, vectors, strict=True)],
-        )
-        transaction.texts.update((draft.num, draft.content) for draft in drafts)
-        put = self.index.put
+        vectors = []
+        for draft, vector in zip(drafts, embedded.vectors, strict=True):
+            if vector is not None:
+                vectors.append((draft, vector))
+        transaction.insert(INSERT_VECTOR, [(d.num, model, v.tobytes(), d.seq) for d, v in vectors])
+        if len(vectors) < len(drafts):
+            found = {draft.num for draft, _ in vectors}
+            transaction.insert(EMBED_LATER, [(d.num,) for d in drafts if d.num not in found])
+        authors = {self._learn_words(transaction, draft) for draft in drafts}
+        for namespace, author in authors:
+            self._authors.note(transaction, namespace, author)
+        put = embedded.meaning.index.put
 
         def enter_index() -> None:
-            for draft, vector in zip(drafts, vectors, strict=True):
-                put(draft.num, vector)
+            for draft, vector in vectors:
+                put(draft.num, vector, draft.seq)
 
         transaction.after_commit.append(enter_index)
+
+    def _current(self, embedded: Embedded) -> Embedded:
+        """The vectors, unless the model was exchanged since they were made."""
+        current = self.meanings.current
+        if embedded.meaning is current:
+            return embedded
+        return Embedded(current, embedded.texts, [None] * len(embedded.vectors))
+
+    def _learn_words(self, transaction: WriteTransaction, row: MemoryRow) -> tuple[str, str | None]:
+        """Index the words of a memory; returns its namespace and who it is by."""
+        transaction.texts[row.num] = words_of(row)
+        return row.namespace, author_of(row.created_by, metadata_of(row))
 
     def supersede(
         self,
@@ -142,7 +201,7 @@ class MemoryStore:
         transaction: WriteTransaction,
         old: MemoryRow,
         new: MemoryRow,
-        vector: Vectors | None = None,
+        embedded: Embedded | None = None,
         operation: str | None = None,
     ) -> MemoryRow:
         """Make `new` the present version and keep `old` in the history."""
@@ -168,35 +227,68 @@ class MemoryStore:
             [(old.num, old.version, old.updated_us, new.updated_us, rows.snapshot_of(old))],
         )
         transaction.execute(rows.UPDATE, rows.update_params(new))
-        if vector is not None:
-            transaction.execute(REPLACE_VECTOR, (new.num, self.embedder.model, vector.tobytes()))
-        was, is_now = old.deleted_us is None, new.deleted_us is None
-        if old.content != new.content or was != is_now:
-            transaction.texts[new.num] = new.content if is_now else None
-        transaction.after_commit.append(self._index_effect(transaction, new, vector, was, is_now))
+        self._follow(transaction, old, new, embedded)
         return new
 
-    def _index_effect(
+    def _follow(
         self,
         transaction: WriteTransaction,
+        old: MemoryRow,
         new: MemoryRow,
-        vector: Vectors | None,
-        was: bool,
-        is_now: bool,
-    ) -> Callable[[], None]:
-        if is_now and not was and vector is None:
-            found = transaction.execute(SELECT_VECTOR, (new.num, self.embedder.model))
-            if found:
-                vector = np.frombuffer(found[0][0], dtype=np.float32)
+        embedded: Embedded | None,
+    ) -> None:
+        """Let words, vector, cache and index follow a change."""
+        was, is_now = old.deleted_us is None, new.deleted_us is None
+        if not is_now:
+            transaction.texts[new.num] = None
+            self._drop_vector(transaction, new)
+        else:
+            if not was or any(getattr(old, name) != getattr(new, name) for name in WORDED):
+                self._authors.note(transaction, *self._learn_words(transaction, new))
+            if not was or meaning_of(old) != meaning_of(new):
+                self._replace_vector(transaction, new, embedded)
+        transaction.after_commit.append(lambda: self.cache.drop(new.id))
 
-        def effect() -> None:
-            self.cache.drop(new.id)
-            if not is_now:
-                self.index.remove(new.num)
-            elif vector is not None:
-                self.index.put(new.num, vector)
+    def _drop_vector(self, transaction: WriteTransaction, row: MemoryRow) -> None:
+        for statement in DROP_VECTOR:
+            transaction.execute(statement, (row.num,))
+        transaction.after_commit.append(lambda: self.meanings.current.index.remove(row.num))
 
-        return effect
+    def _replace_vector(
+        self, transaction: WriteTransaction, row: MemoryRow, embedded: Embedded | None
+    ) -> None:
+        """Put a vector in the place of what a memory had; without one, it will be made."""
+        if embedded is not None:
+            embedded = self._current(embedded)
+            if embedded.texts[0] != meaning_of(row):
+                embedded = None  # made before somebody else changed the memory
+        vector = embedded.vectors[0] if embedded is not None else None
+        if embedded is None or vector is None:
+            self._drop_vector(transaction, row)
+            transaction.execute(EMBED_LATER_AGAIN, (row.num,))
+            return
+        meaning = embedded.meaning
+        transaction.execute(REPLACE_VECTOR, (row.num, meaning.model, vector.tobytes(), row.seq))
+        transaction.execute(EMBEDDED, (row.num,))
+        transaction.after_commit.append(lambda: meaning.index.put(row.num, vector, row.seq))
+
+    def embedded_late(
+        self, transaction: WriteTransaction, num: int, seq: int, embedded: Embedded
+    ) -> bool:
+        """Give a memory the vector it lacked, unless it has changed since `seq`."""
+        found = transaction.execute(LIVING_SEQ, (num,))
+        if not found:
+            transaction.execute(EMBEDDED, (num,))
+            return False
+        vector = self._current(embedded).vectors[0]
+        if found[0][0] != seq or vector is None:
+            return False
+        meaning = embedded.meaning
+        now_seq = transaction.last_seq()
+        transaction.execute(REPLACE_VECTOR, (num, meaning.model, vector.tobytes(), now_seq))
+        transaction.execute(EMBEDDED, (num,))
+        transaction.after_commit.append(lambda: meaning.index.put(num, vector, now_seq))
+        return True
 
     def reinforced(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
         """Write a memory's strength, with an entry in the journal but no new version."""
@@ -229,7 +321,7 @@ class MemoryStore:
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:
         def effect() -> None:
             self.cache.drop(row.id)
-            self.index.remove(row.num)
+            self.meanings.current.index.remove(row.num)
 
         return effect
 
@@ -265,6 +357,25 @@ class MemoryStore:
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",
                 parent_id=parent_id,
             )
+
+
+def meaning_of(row: MemoryRow) -> str:
+    """The text that is embedded of a memory."""
+    caption = metadata_of(row).get("caption")
+    return embedded_text(row.content, caption if isinstance(caption, str) else None)
+
+
+def words_of(row: MemoryRow) -> str:
+    """The text by which a memory is found by words."""
+    metadata = metadata_of(row)
+    return lexical_text(
+        row.content,
+        key=row.key,
+        tags=decode_json(row.tags) if row.tags != "[]" else (),
+        metadata=metadata,
+        author=author_of(row.created_by, metadata),
+        moment_us=moment_us_of(row, metadata),
+    )
 
 
 def check_version(row: MemoryRow, expected: int | None) -> None:

@@ -88,6 +88,7 @@ VERSIONED = (
 
 SELECT_BY_ID = f"SELECT {COLUMNS} FROM memories WHERE id = ?"
 SELECT_BY_NUM = f"SELECT {COLUMNS} FROM memories WHERE num = ?"
+SELECT_BY_NUMS = f"SELECT {COLUMNS} FROM memories WHERE num IN ({{marks}})"
 INSERT = Insert("memories", MemoryRow.__struct_fields__)
 # A change of tier or importance moves the strength along, so an update writes that as well.
 FADING = ("stability_s", "access_count", "last_access_us", "fades_us")

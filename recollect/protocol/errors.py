@@ -18,6 +18,7 @@ RecollectError
 │   ├── Overloaded             overloaded             too many in flight; wait retry_after_ms
 │   ├── ShuttingDown           shutting_down          the orchestrator is draining
 │   ├── NotYetVisible          not_yet_visible        min_seq was not reached before the deadline
+│   ├── EmbedderUnavailable    embedder_unavailable   no vectors now; words are still searched
 │   ├── StorageFull            storage_full           the disk is full; nothing was written
 │   └── StorageFailed          storage_failed         the storage refused; nothing was written
 ├── DeadlineExceeded           deadline_exceeded      expired before it was begun; not executed
@@ -151,6 +152,10 @@ class ShuttingDown(Unavailable):
 
 class NotYetVisible(Unavailable):
     code = "not_yet_visible"
+
+
+class EmbedderUnavailable(Unavailable):
+    code = "embedder_unavailable"
 
 
 class StorageFull(Unavailable):

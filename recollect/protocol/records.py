@@ -6,7 +6,7 @@ with `min_seq` of at least that number is certain to see it.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class MemoryRecord(TypedDict):
@@ -49,6 +49,12 @@ class FoundMemory(MemoryRecord):
     """A memory with how well it answers the query; higher is better."""
 
     score: float
+    explanation: NotRequired[dict[str, Any]]
+    """How the score came about, if asked for."""
+    neighbours: NotRequired[list[MemoryRecord]]
+    """What stands around it in its session and its tree, if asked for."""
+    also: NotRequired[list[str]]
+    """Ids of memories that say the same, and are therefore not shown."""
 
 
 class RelatedMemory(TypedDict):
@@ -113,6 +119,8 @@ class MemoriesFound(TypedDict):
     results: list[FoundMemory]
     count: int
     cursor: str | None
+    degraded: NotRequired[str]
+    """What could not be used for this answer, and why."""
 
 
 class MemoriesListed(TypedDict):
@@ -226,10 +234,17 @@ class Stats(TypedDict):
     memories: dict[str, Any]
     storage: dict[str, Any]
     index: dict[str, Any]
+    embedding: dict[str, Any]
     requests: dict[str, Any]
     cache: dict[str, Any]
     seq: int
     uptime_s: float
+
+
+class ReembeddingStarted(TypedDict):
+    status: str
+    model: str
+    state: str
 
 
 class BackupMade(TypedDict):

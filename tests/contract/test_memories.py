@@ -399,7 +399,7 @@ def test_the_index_is_made_anew_from_the_rows_at_start(world: World) -> None:
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM vectors", "UPDATE vectors SET vector = '123'"])
-def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again_at_start(
+def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again(
     world: World, damage: str
 ) -> None:
     memory_id = add(world, "a lonely lighthouse")
@@ -409,6 +409,7 @@ def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again_at_start(
 
     world.run(do_damage())
     world.restart()
+    world.settle()
     assert found(world, "lonely lighthouse") == {memory_id}
 
 

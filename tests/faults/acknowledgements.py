@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from typing import Any
 
 import msgspec
 
-from recollect import AsyncMemoryClient
+from recollect import AsyncMemoryClient, MemoryClient
 from recollect.protocol.errors import NotFound
 from tests.faults.polling import wait_for
 
@@ -54,6 +55,20 @@ class AcknowledgementLog:
         writers have ended. Each content begins with a word of its own, by which it must be found.
         """
         return asyncio.run(_check(endpoint, self.entries(), latest, search))
+
+    def check_found(self, client: MemoryClient, count: int, chance: random.Random) -> list[str]:
+        """What of a sample is not found by its text, or found though deleted.
+
+        Writers may go on meanwhile: a version that is superseded by now is passed over.
+        """
+        complaints = []
+        for entry in chance.sample(self.entries(), min(count, len(self))):
+            answer = client.semantic_search(entry.content, 3)
+            found = entry.memory_id in {result["id"] for result in answer["results"]}
+            memory = client.get_memory(entry.memory_id, include_deleted=True)["memory"]
+            if memory["version"] == entry.version and found == entry.deleted:
+                complaints.append(f"{'still' if found else 'not'} found by its text: {entry}")
+        return complaints
 
 
 async def _check(

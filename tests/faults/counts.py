@@ -18,6 +18,7 @@ def pick(short: int, full: int) -> int:
 KILLS = pick(25, 1_000)
 RETRIED_ADDS = pick(500, 10_000)
 HISTORIES = pick(200, 10_000)
+DAMAGED_INDEXES = pick(50, 1_000)
 FULL_DISKS = pick(5, 100)
 MALFORMED = pick(10_000, 1_000_000)
 BACKUPS = pick(5, 100)

@@ -141,6 +141,9 @@ class Good:
             "count": {"namespace": "temp:malformed"},
             "search_memory": {"query": "memory", "filters": {"importance": 0.5}},
             "semantic_search": {"query": "memory", "filters": {"importance": 0.5}},
+            "recall": {"query": "memory", "filters": {"importance": 0.5}},
+            # A model that is not there: no mutation may exchange the one that is in use.
+            "reembed": {"model": "no such model", "dimensions": 64},
             "batch_add_memories": {"memories": [{"content": "one of a batch"}]},
             "batch_get_memories": {"memory_ids": [one, two]},
             "add_relationship": {

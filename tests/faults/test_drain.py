@@ -149,9 +149,12 @@ def check_answers(trial: Trial, data: Path, acknowledged: set[str]) -> None:
 def check_nothing_left(
     trial: Trial, process: OrchestratorProcess, children: list[psutil.Process]
 ) -> None:
-    """The lock is free, the announcement is gone, no log of SQLite's and no process stays."""
+    """The lock is free, the announcement is gone, no log of SQLite's and no process stays; of the
+    index, nothing unfinished."""
     left = {path.name for path in process.data.iterdir()}
-    trial.check(left == {"recollect.db", LOCK_NAME}, f"the folder holds {sorted(left)}")
+    trial.check(left == {"recollect.db", "index", LOCK_NAME}, f"the folder holds {sorted(left)}")
+    unfinished = list((process.data / "index").glob("*/*.partial"))
+    trial.check(not unfinished, f"the index holds {unfinished}")
     trial.check(ANNOUNCEMENT_NAME not in left, "it still says that it serves")
     with (process.data / LOCK_NAME).open("a+") as lock:
         try:

@@ -13,8 +13,11 @@ from tests.faults.ledger import Trial
 from tests.faults.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 
-FAILPOINTS = ("before_commit", "after_commit", "before_reply")
+FAILPOINTS = ("before_commit", "after_commit", "before_reply", "while_sealing")
+# Of the last one: a small head is sealed often, though not as often as anything is committed.
+SEALS_MAX = 2
 PASSES_MAX = 60
+SEARCHED = 60
 ACKNOWLEDGEMENTS_MAX = 120
 
 
@@ -28,15 +31,23 @@ def run_until_killed(
         log.wait_for_more(chance.randint(1, ACKNOWLEDGEMENTS_MAX))
         process.kill()
     else:
-        passes = chance.randint(1, PASSES_MAX)
+        passes = chance.randint(1, SEALS_MAX if how == "while_sealing" else PASSES_MAX)
         process.start(wait=False, RECOLLECT_FAILPOINTS=f"{how}:{passes}")
         assert process.wait_ended() == -9, f"it did not die at {how}:{passes}:\n{process.log()}"
     return how
 
 
-@pytest.mark.timeout(counts.timeout_s(120))
+def search_after_start(
+    process: OrchestratorProcess, log: AcknowledgementLog, chance: random.Random
+) -> list[str]:
+    """Whether the index is complete again while the writers go on; it is killed afterwards."""
+    with process.start(), process.client(timeout=30.0) as client:
+        return log.check_found(client, SEARCHED, chance)
+
+
+@pytest.mark.timeout(counts.timeout_s(240))
 def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
-    process = OrchestratorProcess(tmp_path / "data")
+    process = OrchestratorProcess(tmp_path / "data", env={"RECOLLECT_INDEX_HEAD_MAX": "16"})
     log = AcknowledgementLog()
     chance = random.Random(counts.SEED)
     with Trial("P1") as trial:
@@ -47,6 +58,9 @@ def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
                     trial.case()
                     for problem in database.problems(process.data, tmp_path / "copy"):
                         trial.violated(f"after kill {number} ({how}): {problem}")
+                    if how == "while_sealing":
+                        for problem in search_after_start(process, log, chance):
+                            trial.violated(f"after kill {number} ({how}): {problem}")
                 process.start()
                 writers.stop()
             for failure in writers.failures:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from tests.faults import database, disk, wire
 from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.comparing import Comparison
 from tests.faults.ledger import Ledger, Trial
 from tests.faults.polling import wait_for
 from tests.faults.proxy import CUTS, Cut, CuttingProxy
+from tests.faults.segmented import SETTINGS, Store
 from tests.harness.processes import OrchestratorProcess
+from tests.harness.worlds import World
 
 
 def stored(process: OrchestratorProcess, count: int) -> AcknowledgementLog:
@@ -135,3 +140,35 @@ def test_a_trial_counts_and_fails_on_a_violation(tmp_path: Path) -> None:
         {"promise": "P3", "cases": 0, "violations": 0},
         {"promise": "P10", "cases": 7, "violations": 0},
     ]
+
+
+def test_the_comparison_notices_every_kind_of_wrong_answer(tmp_path: Path) -> None:
+    wrongs: tuple[Callable[[list[dict[str, Any]]], Any], ...] = (
+        lambda results: results.pop(),
+        lambda results: results[0].update(score=results[0]["score"] + 0.01),
+        lambda results: results[0].update(id="a stranger"),
+        lambda results: results.__setitem__(0, results[-1]),
+    )
+    store = Store(tmp_path / "data")
+    world = World("sqlite", store.data, SETTINGS)
+    try:
+        store.fill(world, (100,))
+        right = Comparison()
+        asked = store.compare(world, right)
+        assert right.wrong == []
+        assert right.share_found == 1.0
+        for wrong in wrongs:
+            noticed = Comparison()
+            for way in ("semantic_search", "recall"):
+
+                def ask(operation: Any, way: str = way, wrong: Any = wrong) -> Any:
+                    answer = world(operation)
+                    if operation.spec.name == way and answer["results"]:
+                        wrong(answer["results"])
+                    return answer
+
+                before = len(noticed.wrong)
+                store.compare(ask, noticed, asked)
+                assert len(noticed.wrong) > before, way
+    finally:
+        world.close()

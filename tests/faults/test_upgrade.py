@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect import MemoryClient
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 from tests.faults import counts, database, schema_dumps
@@ -125,12 +126,33 @@ def test_a_database_of_every_release_is_upgraded_with_all_its_data(
                     == ({"crew": {"size": 3}}, ["space", "history"], [1, {"two": 2.5}]),
                     f"fields: {mission}",
                 )
+                for way, found in searched(client).items():
+                    trial.check(found == mission["id"], f"by {way} it finds {found}")
+                stats = client.stats()
+                trial.check(
+                    (stats["index"]["vectors"], stats["embedding"]["waiting"])
+                    == (stats["memories"]["total"], 0),
+                    f"vectors are missing: {stats}",
+                )
                 client.update_memory(mission["id"], {"importance": 1.0})
             assert process.stop() == 0
         assert database.rows(path, SCHEMA) == [(schema_dumps.numbers()[-1],)]
         for problem in database.problems(path.parent, tmp_path / "copy"):
             trial.violated(problem)
         trial.case()
+
+
+def searched(client: MemoryClient) -> dict[str, str | None]:
+    """What is found first by a tag, by a text without words in common, and by a question."""
+    answers = {
+        "a tag": client.search_memory("history"),
+        "its spelling": client.semantic_search("Apollos flights", 1, threshold=0.2),
+        "a question": client.recall("Where does Apollo fly?", 1),
+    }
+    return {
+        way: answer["results"][0]["id"] if answer["results"] else None
+        for way, answer in answers.items()
+    }
 
 
 def test_a_database_of_a_newer_release_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from recollect import MemoryClient
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 30.0
+# Most tests are about something else than meaning, and quicker without a model.
+LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed"}
 STOPPED_WITHIN_S = 30.0
 
 
@@ -64,7 +66,7 @@ class OrchestratorProcess:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 # The code beside these tests is what is tested, installed or not.
-                env={"PYTHONPATH": str(ROOT), **inherited, **self.env, **env},
+                env={"PYTHONPATH": str(ROOT), **inherited, **LIGHT, **self.env, **env},
                 cwd=self.data.parent,
             )
         if wait:

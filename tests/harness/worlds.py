@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from recollect.config.settings import Settings, StorageSettings
+from recollect.config.settings import EmbeddingSettings, Settings, StorageSettings
 from recollect.orchestrator.assembly import Orchestrator
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
 from recollect.protocol.errors import from_body
 from recollect.protocol.operation import Operation
+from recollect.protocol.operations import Stats
 
 T = TypeVar("T")
 ANSWERED_WITHIN_S = 20.0
@@ -43,7 +45,8 @@ class World:
         self._ids = itertools.count(1)
         self.clock = ManualClock()
         self.settings = msgspec.structs.replace(
-            settings or Settings(), storage=StorageSettings(url=url, data=str(data))
+            settings or Settings(embedding=EmbeddingSettings(provider="hashed")),
+            storage=StorageSettings(url=url, data=str(data)),
         )
         self.open()
 
@@ -75,6 +78,16 @@ class World:
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.orchestrator.dispatcher.dispatch(frame, answered.set_result)
         return msgspec.msgpack.decode(decode_reply(await answered).body)
+
+    def settle(self) -> None:
+        """Wait until every memory has its vector."""
+        until = time.monotonic() + ANSWERED_WITHIN_S
+        while time.monotonic() < until:
+            stats = self(Stats())
+            living, waiting = stats["memories"]["total"], stats["embedding"]["waiting"]
+            if not waiting and stats["index"]["vectors"] == living:
+                return
+        raise AssertionError(f"vectors are still missing: {stats}")
 
     def restart(self) -> None:
         self.run(self.orchestrator.stop())

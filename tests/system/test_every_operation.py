@@ -52,6 +52,9 @@ def test_every_operation_works_through_the_client(client: Recording, tmp_path: P
     assert [hit["id"] for hit in hits] == [cupboard_id]
     near = client.semantic_search("Where is the coffee cupboard?", 1, {"tags": "kitchen"})
     assert near["results"][0]["id"] == coffee_id
+    recalled = client.recall("Where is the coffee cupboard?", 1, {"tags": "kitchen"}, explain=True)
+    assert recalled["results"][0]["id"] == coffee_id
+    assert recalled["results"][0]["explanation"]["semantic"] > 0
 
     assert client.update_memory(tea_id, {"content": "Anna prefers black tea"})["version"] == 2
     assert client.history(tea_id)["count"] == 2
@@ -76,6 +79,7 @@ def test_every_operation_works_through_the_client(client: Recording, tmp_path: P
     client.report_errors("planner", [{"code": "timeout", "message": "slow", "count": 2}])
     assert client.recent_errors(source="planner")["errors"][0]["count"] == 2
     assert client.stats()["memories"]["total"] == 1
+    assert client.reembed("hashed", "hashed", 64)["state"] == "running"
     backup = client.backup(str(tmp_path / "backup"))
     assert (Path(backup["path"]) / "recollect.db").stat().st_size == backup["bytes"]
     assert client.get_circuit_breaker_status()["state"] == "closed"

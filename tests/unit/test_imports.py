@@ -16,8 +16,9 @@ ALLOWED = {
     "protocol": {"protocol"},
     "config": {"config"},
     "client": {"client", "protocol", "_version"},
-    "orchestrator": {"orchestrator", "protocol", "config", "_version"},
-    "cli": {"cli", "orchestrator", "client", "protocol", "config", "logs", "_version"},
+    "models": {"models", "protocol"},
+    "orchestrator": {"orchestrator", "models", "protocol", "config", "_version"},
+    "cli": {"cli", "orchestrator", "client", "models", "protocol", "config", "logs", "_version"},
     "logs": {"config"},
     "_version": set(),
     "__main__": {"cli"},
@@ -27,6 +28,7 @@ THIRD_PARTY = {
     "protocol": {"msgspec"},
     "config": {"msgspec", "yaml"},
     "client": {"msgspec", "zmq", "pybreaker"},
+    "models": {"msgspec"},
 }
 
 
@@ -75,7 +77,18 @@ def test_importing_the_client_brings_nothing_of_the_server() -> None:
     script = "import sys, recollect.client; print('\\n'.join(sys.modules))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     modules = set(run.stdout.split())
-    heavy = {"apsw", "faiss", "numpy", "yaml", "structlog", "typer", "rich", "psycopg", "redis"}
+    heavy = {
+        "apsw",
+        "faiss",
+        "numpy",
+        "httpx",
+        "yaml",
+        "structlog",
+        "typer",
+        "rich",
+        "psycopg",
+        "redis",
+    }
     assert not modules & heavy
     assert not {name for name in modules if name.startswith("recollect.orchestrator")}
 

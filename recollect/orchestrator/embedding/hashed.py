@@ -9,15 +9,13 @@ computed once and kept; a text is then a count over the slots of its words.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import zlib
-from collections.abc import Awaitable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 
 import numpy as np
 
-from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.interface import Kind, Vectors
 
 WORD_REPEATS = 2  # a whole word weighs as much as this many of its n-grams
 NGRAM_SIZES = (3, 4)
@@ -36,13 +34,12 @@ class HashedEmbedder:
     def __init__(self, dimensions: int = 256) -> None:
         self.dimensions = dimensions
         self.model = f"hashed-ngrams-v1/{dimensions}"
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="embedder")
         # The slots of a word, packed as 32-bit integers. Only ever a shortcut: any thread may fill
         # it, or find it emptied.
         self._slots_by_word: dict[str, bytes] = {}
 
-    def embed_now(self, texts: Sequence[str]) -> Vectors:
-        """One row a text; a text without any word is the zero vector."""
+    def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """One row a text; a text without any word is the zero vector. The kind changes nothing."""
         chunks = [
             self._embed_chunk(texts[start : start + CHUNK_TEXTS])
             for start in range(0, len(texts), CHUNK_TEXTS)
@@ -51,8 +48,8 @@ class HashedEmbedder:
             return chunks[0]
         return np.concatenate(chunks) if chunks else np.zeros((0, self.dimensions), np.float32)
 
-    def embed(self, texts: Sequence[str]) -> Awaitable[Vectors]:
-        return asyncio.get_running_loop().run_in_executor(self._pool, self.embed_now, texts)
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
     def _embed_chunk(self, texts: Sequence[str]) -> Vectors:
         known, learn = self._slots_by_word.get, self._learn

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 
+Kind = Literal["document", "query"]
+"""What a text is; some models want to be told."""
+
 
 class Embedder(Protocol):
     """Turns texts into unit vectors of one length."""
 
     model: str
-    """Name and settings; vectors of different models are never compared."""
+    """Name, and all that changes vectors; vectors of different models are never compared."""
     dimensions: int
     inline: bool
     """Whether a single text is embedded so fast that it belongs on the event loop."""
 
-    def embed_now(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, computed in the caller's thread."""
+    def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """One row a text, computed in the caller's thread; several threads may call at once."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Awaitable[Vectors]:
-        """One row a text, computed off the event loop."""
+    def close(self) -> None:
+        """Let go of what it holds; it is not used afterwards."""
         ...

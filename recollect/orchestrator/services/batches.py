@@ -8,8 +8,8 @@ from typing import Any
 
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.drafts import Drafting
-from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.embedding.meaning import Embedded
+from recollect.orchestrator.memory_store import MemoryStore, meaning_of, no_such_memory
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator
@@ -29,7 +29,7 @@ class Batch:
         self.size = size
 
     def texts(self) -> list[str]:
-        return [draft.content for draft in self.drafts.values()]
+        return [meaning_of(draft) for draft in self.drafts.values()]
 
     def refuse(self, place: int, error: RecollectError) -> None:
         self.drafts.pop(place, None)
@@ -53,19 +53,17 @@ class BatchService:
     ) -> Callable[[WriteTransaction], records.BatchAdded]:
         self._validator.at_most("batch_items_max", "memories", len(operation.memories), "items")
         if len(operation.memories) <= INLINE_ITEMS_MAX:
-            batch, vectors = self._prepare(call, operation)
+            batch, ready = self._prepare(call, operation)
         else:
             loop = asyncio.get_running_loop()
-            batch, vectors = await loop.run_in_executor(None, self._prepare, call, operation)
+            batch, ready = await loop.run_in_executor(None, self._prepare, call, operation)
         places = list(batch.drafts)
-        if vectors is None:
-            vectors = await self._store.embedder.embed(batch.texts())
-        embedded = vectors
+        embedded = ready or await self._store.meanings.embed(batch.texts())
 
         def write(transaction: WriteTransaction) -> records.BatchAdded:
             good = self._check_links(call, transaction, batch, operation.atomic)
             chosen = [at for at, place in enumerate(places) if place in good]
-            kept: Vectors = embedded if len(chosen) == len(places) else embedded[chosen]
+            kept = embedded if len(chosen) == len(places) else embedded.chosen(chosen)
             drafts = [batch.drafts[places[at]] for at in chosen]
             if drafts:
                 self._store.insert(call, transaction, drafts, kept)
@@ -73,11 +71,13 @@ class BatchService:
 
         return write
 
-    def _prepare(self, call: Call, operation: BatchAddMemories) -> tuple[Batch, Vectors | None]:
+    def _prepare(self, call: Call, operation: BatchAddMemories) -> tuple[Batch, Embedded | None]:
         """The batch checked and, by an embedder that needs no other thread, embedded."""
         batch = self._draft(call, operation)
-        embedder = self._store.embedder
-        return batch, embedder.embed_now(batch.texts()) if embedder.inline else None
+        meanings = self._store.meanings
+        if meanings.current.embedding.inline:
+            return batch, meanings.embed_now(batch.texts())
+        return batch, None
 
     def _draft(self, call: Call, operation: BatchAddMemories) -> Batch:
         batch = Batch(len(operation.memories))

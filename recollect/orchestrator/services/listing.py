@@ -49,13 +49,14 @@ class ListingService:
     ) -> asyncio.Future[records.MemoriesListed]:
         limit = self._validator.page(operation.limit)
         position = read_cursor(operation, operation.cursor, 1)
-        condition, params = self._scoping.condition(
+        scope = self._scoping.scope(
             call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
             include_deleted=operation.include_deleted,
         )
+        condition, params = scope.condition
         below = position[0] if position else NUM_MAX
 
         def read(session: Session) -> records.MemoriesListed:
@@ -71,13 +72,14 @@ class ListingService:
 
     @reads(Count)
     def count(self, call: Call, operation: Count) -> asyncio.Future[records.MemoriesCounted]:
-        condition, params = self._scoping.condition(
+        scope = self._scoping.scope(
             call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
             include_deleted=operation.include_deleted,
         )
+        condition, params = scope.condition
 
         def read(session: Session) -> records.MemoriesCounted:
             [(count,)] = session.execute(COUNT.format(condition=condition), params)

@@ -10,9 +10,14 @@ from msgspec import UNSET
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
-from recollect.orchestrator.drafts import Drafting
-from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.drafts import Drafting, MemoryPatch
+from recollect.orchestrator.embedding.meaning import Embedded
+from recollect.orchestrator.memory_store import (
+    MemoryStore,
+    check_version,
+    meaning_of,
+    no_such_memory,
+)
 from recollect.orchestrator.rows import (
     CachedMemory,
     MemoryRow,
@@ -41,25 +46,24 @@ MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
 class Adding:
     """The write of one new memory; its vector is made before, or with the batch it falls into."""
 
-    __slots__ = ("_call", "_draft", "_store", "_vector", "texts")
+    __slots__ = ("_call", "_draft", "_embedded", "_store", "_text", "texts")
 
     def __init__(
-        self, store: MemoryStore, call: Call, draft: MemoryRow, vector: Vectors | None
+        self, store: MemoryStore, call: Call, draft: MemoryRow, embedded: Embedded | None
     ) -> None:
         self._store = store
         self._call = call
         self._draft = draft
-        self._vector = vector
-        self.texts = (draft.content,) if vector is None else ()
+        self._embedded = embedded
+        self._text = meaning_of(draft)
+        self.texts = (self._text,) if embedded is None else ()
 
     def __call__(self, transaction: WriteTransaction) -> records.MemoryAdded:
         draft, store, now_us = self._draft, self._store, self._call.now_us
         store.check_parent(transaction, draft, draft.parent_id, now_us)
         store.check_key_free(self._call, transaction, draft)
-        vector = self._vector
-        if vector is None:
-            vector = transaction.prefetched.vectors[draft.content]
-        store.insert(self._call, transaction, [draft], [vector])
+        embedded = self._embedded or transaction.prefetched.embedded(self._text)
+        store.insert(self._call, transaction, [draft], embedded)
         return {
             "status": "success",
             "memory_id": draft.id,
@@ -89,12 +93,13 @@ class MemoryService:
     @writes(AddMemory)
     def add_memory(self, call: Call, operation: AddMemory) -> Adding | Awaitable[Adding]:
         draft = self._drafting.memory(operation, call.now_us, call.author, call.session)
-        if self._store.embedder.inline:
+        if self._store.meanings.current.embedding.inline:
             return Adding(self._store, call, draft, None)
         return self._add_embedded(call, draft)
 
     async def _add_embedded(self, call: Call, draft: MemoryRow) -> Adding:
-        return Adding(self._store, call, draft, await self._embed(draft.content))
+        embedded = await self._store.meanings.embed_one(meaning_of(draft))
+        return Adding(self._store, call, draft, embedded)
 
     @reads(GetMemory)
     def get_memory(
@@ -162,9 +167,9 @@ class MemoryService:
     @writes(UpdateMemory)
     async def update_memory(self, call: Call, operation: UpdateMemory) -> MemoryFunction:
         patch = self._drafting.patch(operation.update_payload)
-        vector = None
+        embedded = None
         if patch.content is not UNSET:
-            vector = await self._embed(patch.content)
+            embedded = await self._embed_changed(operation.memory_id, patch)
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
             old = self._store.require(transaction, operation.memory_id, call.now_us)
@@ -172,19 +177,30 @@ class MemoryService:
             new = self._drafting.apply(old, patch)
             if new.parent_id != old.parent_id:
                 self._store.check_parent(transaction, new, new.parent_id, call.now_us)
-            new = self._store.supersede(call, transaction, old, new, vector)
+            new = self._store.supersede(call, transaction, old, new, embedded)
             return changed(new)
 
         return write
 
+    async def _embed_changed(self, memory_id: str, patch: MemoryPatch) -> Embedded | None:
+        """The vector that a memory will have; the write makes sure that it fits."""
+        row = await self._storage.read(lambda session: self._store.find(session, memory_id))
+        if row is None:
+            return None
+        try:
+            changed_row = self._drafting.apply(row, patch)
+        except RecollectError:
+            return None
+        return await self._store.meanings.embed_one(meaning_of(changed_row))
+
     @writes(Restore)
     async def restore(self, call: Call, operation: Restore) -> MemoryFunction:
-        content, vector = None, None
+        embedded = None
         try:
-            content = await self._storage.read(
-                lambda session: self._version_to_restore(session, operation).content
+            text = await self._storage.read(
+                lambda session: meaning_of(self._version_to_restore(session, operation))
             )
-            vector = await self._embed(content)
+            embedded = await self._store.meanings.embed_one(text)
         except RecollectError:
             pass  # the write decides, for it may be a repetition that was answered before
 
@@ -204,10 +220,7 @@ class MemoryService:
                 new.parent_id = None
             self._store.check_parent(session, new, new.parent_id, call.now_us)
             self._store.check_key_free(call, transaction, new)
-            fitting = vector if new.content == content else None
-            if fitting is None:
-                fitting = self._store.embedder.embed_now([new.content])[0]
-            new = self._store.supersede(call, transaction, old, new, fitting)
+            new = self._store.supersede(call, transaction, old, new, embedded)
             return changed(new)
 
         return write
@@ -254,15 +267,6 @@ class MemoryService:
             }
 
         return write
-
-    async def _embed(self, content: str) -> Vectors:
-        embedder = self._store.embedder
-        if embedder.inline:
-            vectors = embedder.embed_now([content])
-        else:
-            vectors = await embedder.embed([content])
-        vector: Vectors = vectors[0]
-        return vector
 
 
 def changed(row: MemoryRow) -> records.MemoryChanged:

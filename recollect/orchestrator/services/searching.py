@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,20 @@ import numpy as np
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, record_of
+from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.lexical import LexicalIndex
+from recollect.orchestrator.search.nearest import NearestFinder
+from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scoping
-from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
+from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.operation import Operation
 from recollect.protocol.operations import SearchMemory, SemanticSearch
-
-SELECT_NUMS = "SELECT num FROM memories WHERE {condition}"
 
 Found = list[tuple[MemoryRow, float]]
 
@@ -33,6 +36,8 @@ class SearchService:
         storage: Storage,
         store: MemoryStore,
         lexical: LexicalIndex,
+        nearest: NearestFinder,
+        past: PastSearch,
         scoping: Scoping,
         validator: Validator,
         accesses: AccessLog,
@@ -40,6 +45,8 @@ class SearchService:
         self._storage = storage
         self._store = store
         self._lexical = lexical
+        self._nearest = nearest
+        self._past = past
         self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
@@ -48,10 +55,11 @@ class SearchService:
     async def search_memory(self, call: Call, operation: SearchMemory) -> records.MemoriesFound:
         limit = self._validator.page(operation.limit)
         self._validator.text("query", operation.query, "query_chars_max")
-        position = read_cursor(operation, operation.cursor, 1)
-        offset = int(position[0]) if position else 0
-        condition = self._scoping.condition(
-            call.now_us,
+        threshold = check_threshold(operation.threshold)
+        offset = offset_of(operation)
+        moment_us = self._past.moment_us(operation.as_of, call.now_us)
+        scope = self._scoping.scope(
+            moment_us or call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             parent_id=operation.parent_id,
@@ -59,65 +67,107 @@ class SearchService:
         )
 
         def read(session: Session) -> Found:
-            if operation.parent_id is not None:
+            if operation.parent_id is not None and moment_us is None:
                 self._store.require(session, operation.parent_id, call.now_us, "parent memory")
-            hits = self._lexical.find(session, operation.query, condition, limit + 1, offset)
-            return [(row, score) for num, score in hits if (row := _row(session, num)) is not None]
+            if moment_us is not None:
+                return self._past.by_words(
+                    session, operation.query, scope, moment_us, offset + limit + 1
+                )[offset:]
+            home = self._nearest.home(session, scope)
+            hits = self._lexical.find(
+                session, operation.query, scope.condition, limit + 1, offset, home
+            )
+            return self._store.rows_of(session, hits)
 
         found = await self._storage.read(read)
-        cursor = None
-        if len(found) > limit:
-            found = found[:limit]
-            cursor = make_cursor(operation, [offset + limit])
-        return self._answer(call, found, cursor)
+        return self._answer(call, operation, found, limit, offset, threshold, "lexical")
 
     @reads(SemanticSearch)
     async def semantic_search(self, call: Call, operation: SemanticSearch) -> records.MemoriesFound:
         k = self._validator.page(operation.k)
         self._validator.text("query", operation.query, "query_chars_max")
-        narrowed = operation.filters or operation.namespace is not None
-        condition, params = self._scoping.condition(
-            call.now_us, namespace=operation.namespace, filters=operation.filters
+        threshold = check_threshold(operation.threshold)
+        offset = offset_of(operation)
+        moment_us = self._past.moment_us(operation.as_of, call.now_us)
+        scope = self._scoping.scope(
+            moment_us or call.now_us, namespace=operation.namespace, filters=operation.filters
         )
-        embedder = self._store.embedder
-        if embedder.inline:
-            vectors = embedder.embed_now([operation.query])
+        meaning = self._store.meanings.current
+        vector = await self._query_vector(meaning, operation)
+        wanted = offset + k + 1
+        if moment_us is not None:
+            found = await self._past.by_meaning(
+                self._storage, meaning, vector, scope, moment_us, wanted
+            )
         else:
-            vectors = await embedder.embed([operation.query])
+            found = await self._storage.read(
+                lambda session: self._store.rows_of(
+                    session, self._nearest.find(session, meaning.index, vector, wanted, scope)
+                )
+            )
+        return self._answer(call, operation, found[offset:], k, offset, threshold, "semantic")
 
-        def read(session: Session) -> Found:
-            allowed = None
-            if narrowed:
-                nums = session.execute(SELECT_NUMS.format(condition=condition), params)
-                allowed = np.array([num for (num,) in nums], dtype=np.int64)
-            return self._nearest(session, vectors[0], k, allowed, call.now_us)
+    async def _query_vector(self, meaning: Meaning, operation: SemanticSearch) -> Vectors:
+        if operation.vector is None:
+            return await meaning.embedding.query(operation.query)
+        vector = np.array(operation.vector, dtype=np.float32)
+        if len(vector) != meaning.embedding.dimensions:
+            raise InvalidArgument(
+                f"vector has {len(vector)} numbers; vectors of {meaning.model} have "
+                f"{meaning.embedding.dimensions}. Vectors of different models are not compared.",
+                field="vector",
+            )
+        norm = float(np.linalg.norm(vector))
+        if not math.isfinite(norm):
+            raise InvalidArgument("vector has a number that is not finite.", field="vector")
+        return vector / norm if norm else vector
 
-        return self._answer(call, await self._storage.read(read), None)
-
-    def _nearest(
-        self, session: Session, vector: Vectors, k: int, allowed: Numbers | None, now_us: int
-    ) -> Found:
-        """The k nearest that are alive; the index may still know some that expired since."""
-        wanted = k
-        while True:
-            hits = self._store.index.search(vector, wanted, allowed)
-            found = [
-                (row, score)
-                for num, score in hits
-                if (row := _row(session, num)) is not None and row.alive(now_us)
-            ]
-            if len(found) >= k or len(hits) < wanted:
-                return found[:k]
-            wanted *= 4
-
-    def _answer(self, call: Call, found: Found, cursor: str | None) -> records.MemoriesFound:
+    def _answer(
+        self,
+        call: Call,
+        operation: Operation[records.MemoriesFound],
+        found: Found,
+        limit: int,
+        offset: int,
+        threshold: float,
+        part: str,
+    ) -> records.MemoriesFound:
+        fitting = [(row, score) for row, score in found if score >= threshold]
+        more = len(fitting) > limit
         results: list[Any] = []
-        for row, score in found:
-            results.append({**record_of(row, call.now_us), "score": score})
+        for row, score in fitting[:limit]:
+            result: dict[str, Any] = {**record_of(row, call.now_us), "score": score}
+            if operation.explain:  # type: ignore[attr-defined]
+                result["explanation"] = {part: score}
+            results.append(result)
             self._accesses.note(row.id, call.now_us)
-        return {"status": "success", "results": results, "count": len(results), "cursor": cursor}
+        return {
+            "status": "success",
+            "results": results,
+            "count": len(results),
+            "cursor": make_cursor(operation, [offset + limit]) if more else None,
+        }
 
 
-def _row(session: Session, num: int) -> MemoryRow | None:
-    found = session.execute(SELECT_BY_NUM, (num,))
-    return MemoryRow(*found[0]) if found else None
+def offset_of(operation: Any) -> int:
+    """Where a page begins."""
+    position = read_cursor(operation, operation.cursor, 1)
+    offset = int(position[0]) if position else 0
+    if not 0 <= offset <= OFFSET_MAX:
+        raise InvalidArgument(
+            f"Pages end after {OFFSET_MAX:,} results; narrow the search by filters instead.",
+            field="cursor",
+        )
+    return offset
+
+
+OFFSET_MAX = 10_000
+
+
+def check_threshold(threshold: float | None) -> float:
+    """The least score that counts."""
+    if threshold is None:
+        return -math.inf
+    if not math.isfinite(threshold):
+        raise InvalidArgument("threshold must be a finite number.", field="threshold")
+    return threshold

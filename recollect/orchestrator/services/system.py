@@ -10,7 +10,9 @@ from recollect._version import VERSION
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.error_bus import ErrorBus
+from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -29,6 +31,8 @@ class SystemService:
         self,
         storage: Storage,
         store: MemoryStore,
+        late: LateEmbedding,
+        reembedding: Reembedding,
         errors: ErrorBus,
         validator: Validator,
         started_us: int,
@@ -36,6 +40,8 @@ class SystemService:
     ) -> None:
         self._storage = storage
         self._store = store
+        self._late = late
+        self._reembedding = reembedding
         self._errors = errors
         self._validator = validator
         self._started_us = started_us
@@ -58,19 +64,28 @@ class SystemService:
         def read(session: Session) -> dict[str, Any]:
             tiers: dict[str, int] = dict(session.execute(COUNT_BY_TIER))
             [(deleted,)] = session.execute(COUNT_DELETED)
-            return {"total": sum(tiers.values()), "by_tier": tiers, "deleted": deleted}
+            return {
+                "total": sum(tiers.values()),
+                "by_tier": tiers,
+                "deleted": deleted,
+                "unembedded": self._late.waiting(session),
+            }
 
         memories = await self._storage.read(read)
-        cache, index = self._store.cache, self._store.index
-        # Off the loop, since a search may hold the index for a while.
-        vectors = await self._storage.read(lambda _: index.count())
+        cache, meaning = self._store.cache, self._store.meanings.current
+        # Off the loop, since it looks into files.
+        index = await self._storage.read(lambda _: meaning.index.describe())
+        waiting = memories.pop("unembedded")
         return {
             "status": "success",
             "memories": memories,
             "storage": self._storage.describe(),
-            "index": {
-                "vectors": vectors,
-                "model": self._store.embedder.model,
+            "index": {**index, "model": meaning.model},
+            "embedding": {
+                **meaning.embedding.describe(),
+                "waiting": waiting,
+                "waiting_reason": self._late.last_error,
+                "reembedding": self._reembedding.describe(),
             },
             "requests": self._describe_requests(),
             "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},

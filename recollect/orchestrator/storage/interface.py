@@ -117,6 +117,10 @@ class WriteTransaction:
         self._counter.value += 1
         return self._counter.value
 
+    def last_seq(self) -> int:
+        """The number of the last change so far, of this transaction or before it."""
+        return self._counter.value
+
     def insert(self, insert: Insert, rows: Iterable[Params]) -> None:
         """Insert rows; every later statement sees them."""
         self._own_rows.add(insert, rows)

@@ -2,6 +2,7 @@
 
 from recollect.protocol.operation import REGISTRY
 from recollect.protocol.operations.batches import BatchAddMemories, BatchGetMemories
+from recollect.protocol.operations.embedding import Reembed
 from recollect.protocol.operations.groups import AddToGroup, CreateContextGroup, GetMemoriesByGroup
 from recollect.protocol.operations.memories import (
     AddMemory,
@@ -17,7 +18,7 @@ from recollect.protocol.operations.memories import (
     UpdateMemory,
 )
 from recollect.protocol.operations.relationships import AddRelationship, GetRelatedMemories
-from recollect.protocol.operations.search import SearchMemory, SemanticSearch
+from recollect.protocol.operations.search import Recall, SearchMemory, SemanticSearch
 from recollect.protocol.operations.sessions import CreateSession
 from recollect.protocol.operations.system import (
     Backup,
@@ -49,7 +50,9 @@ __all__ = [
     "ListMemories",
     "Ping",
     "Purge",
+    "Recall",
     "RecentErrors",
+    "Reembed",
     "ReinforceMemory",
     "ReportErrors",
     "Restore",

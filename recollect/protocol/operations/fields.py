@@ -69,4 +69,10 @@ Filters = Annotated[
         '{"memory_type": "general"}, {"importance": {"gte": 0.5}}, AND, OR, NOT.'
     ),
 ]
+Threshold = Annotated[float | None, Meta(description="Leave out what scores less than this.")]
+SearchAsOf = Annotated[
+    str | float | None,
+    Meta(description="Search the past: what was known then, as it was then."),
+]
+Explain = Annotated[bool, Meta(description="Say of each result how its score came about.")]
 Query = Annotated[str, Meta(min_length=1, description="What to look for.")]

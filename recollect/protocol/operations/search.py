@@ -1,4 +1,4 @@
-"""Finding memories by words and by meaning."""
+"""Finding memories by words, by meaning, and by both with all that is known of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from recollect.protocol.operations import fields
 class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
     filters: fields.Filters = None
+    threshold: fields.Threshold = None
+    as_of: fields.SearchAsOf = None
     cursor: fields.Cursor = None
     min_seq: fields.MinSeq = None
+    explain: fields.Explain = False
 
 
 @operation(access="read", http=("GET", "/v1/memories:search"), mcp=True)
@@ -30,7 +33,15 @@ class SearchMemory(SearchMemoryOptions, frozen=True):
 
 class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
+    threshold: fields.Threshold = None
+    as_of: fields.SearchAsOf = None
+    cursor: fields.Cursor = None
     min_seq: fields.MinSeq = None
+    explain: fields.Explain = False
+    vector: Annotated[
+        list[float] | None,
+        Meta(description="The query as a vector of the store's own model, instead of its text."),
+    ] = None
 
 
 @operation(access="read", http=("POST", "/v1/memories:semantic-search"), mcp=True)
@@ -39,4 +50,40 @@ class SemanticSearch(SemanticSearchOptions, frozen=True):
 
     query: fields.Query
     k: fields.Limit = 5
+    filters: fields.Filters = None
+
+
+class RecallOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
+    namespace: fields.NamespaceFilter = None
+    memory_type: fields.MemoryTypeFilter = None
+    threshold: fields.Threshold = None
+    as_of: fields.SearchAsOf = None
+    cursor: fields.Cursor = None
+    min_seq: fields.MinSeq = None
+    explain: fields.Explain = False
+    collapse: Annotated[
+        bool, Meta(description="Of memories that say the same, show only the best.")
+    ] = True
+    diversity: Annotated[
+        float,
+        Meta(ge=0, le=1, description="From 0 to 1: prefer what differs from the results before."),
+    ] = 0.0
+    neighbours: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=20,
+            description="Show with each result this many memories of its session before and "
+            "after it, its parent, and as many of its siblings.",
+        ),
+    ] = 0
+
+
+@operation(access="read", http=("POST", "/v1/memories:recall"), mcp=True)
+class Recall(RecallOptions, frozen=True):
+    """Find what helps with a question: by words and by meaning, weighed with who said it, when,
+    in which conversation, how important it is and how fresh."""
+
+    query: fields.Query
+    k: fields.Limit = 10
     filters: fields.Filters = None

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
-from tests.harness.processes import free_port
+from tests.harness.processes import LIGHT, free_port
 
 ENDS_WITHIN_S = 60.0
 HAPPENS_WITHIN_S = 30.0
@@ -42,7 +42,7 @@ class CommandLine:
         self.endpoint = endpoint
 
     def environment(self, **env: str) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("RECOLLECT_")}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("RECOLLECT_")} | LIGHT
         named = {"RECOLLECT_ENDPOINT": self.endpoint} if self.endpoint else {}
         # Wide enough for whole ids and paths, and without colours.
         return {**kept, "COLUMNS": "200", "NO_COLOR": "1", **named, **env}
@@ -63,7 +63,9 @@ class CommandLine:
 class Up:
     """`recollect up` on a data folder of its own."""
 
-    def __init__(self, folder: Path, *, data: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, data: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.data = data or folder / "data"
         self.endpoint = f"tcp://127.0.0.1:{free_port()}"
         self.recollect = CommandLine(folder, self.endpoint)
@@ -75,7 +77,7 @@ class Up:
                 stdout=output,
                 stderr=output,
                 cwd=folder,
-                env=self.recollect.environment(),
+                env=self.recollect.environment(**(env or {})),
             )
 
     def output(self) -> str:

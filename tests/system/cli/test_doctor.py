@@ -13,7 +13,7 @@ from tests.system.cli.commands import CommandLine, Result, wait_for
 
 ALL_CHECKS = {
     *("sqlite", "config", "data", "disk", "lock", "database", "schema", "journal"),
-    *("vectors", "words", "orchestrator"),
+    *("vectors", "words", "orchestrator", "model"),
 }
 
 
@@ -95,8 +95,12 @@ def test_it_changes_nothing(recollect: CommandLine, stopped: Path) -> None:
         ("UPDATE ledger SET head = zeroblob(32)", "journal", "fail"),
         ("DELETE FROM vectors WHERE num = 1", "vectors", "fail"),
         ("UPDATE vectors SET vector = zeroblob(8) WHERE num = 1", "vectors", "fail"),
-        ("UPDATE vectors SET model = 'another' WHERE num = 1", "vectors", "warn"),
-        ("INSERT INTO vectors VALUES (99, 'any', zeroblob(4))", "vectors", "warn"),
+        ("UPDATE vectors SET model = 'another' WHERE num = 1", "vectors", "fail"),
+        (
+            "INSERT INTO vectors SELECT 99, model, vector, seq FROM vectors LIMIT 1",
+            "vectors",
+            "warn",
+        ),
         ("DELETE FROM memories_fts WHERE rowid = 1", "words", "fail"),
         ("INSERT INTO memories_fts (rowid, content) VALUES (99, 'ghost')", "words", "fail"),
         ("INSERT INTO schema_migrations VALUES (10000, 'future')", "schema", "fail"),
@@ -157,6 +161,23 @@ def test_it_tells_every_problem_of_the_configuration(alone: CommandLine) -> None
     messages = [c["message"] for c in answer.json()["checks"] if c["name"] == "config"]
     assert len(messages) == 2
     assert any("storage.readers" in message for message in messages)
+
+
+def test_a_model_that_is_not_installed_deserves_a_look(alone: CommandLine) -> None:
+    local = {"RECOLLECT_EMBEDDING_PROVIDER": "local", "RECOLLECT_MODELS": str(alone.folder)}
+    [model] = [
+        check
+        for check in alone("doctor", "--json", **local).json()["checks"]
+        if check["name"] == "model"
+    ]
+    assert model["state"] == "warn"
+    assert model["advice"].startswith("recollect models install ")
+    own = alone.folder / "own"
+    own.mkdir()
+    for name in ("model.onnx", "tokenizer.json"):
+        (own / name).touch()
+    named = {**local, "RECOLLECT_EMBEDDING_MODEL": str(own)}
+    assert f"is installed in {own}" in alone("doctor", **named).out
 
 
 def test_an_orchestrator_that_hangs_is_a_failure(

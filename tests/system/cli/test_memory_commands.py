@@ -220,6 +220,7 @@ def test_ping_stats_and_version_speak_to_people(recollect: CommandLine) -> None:
     assert recollect.endpoint is not None
     assert recollect.endpoint in ping.out and "answers" in ping.out
     assert "short 1" in stats.out and "sqlite" in stats.out
+    assert "256 dimensions" in stats.out and "1 in the head" in stats.out
     version = recollect("version", "--json").json()["recollect"]
     assert recollect("--version").out == f"recollect {version}\n"
     assert recollect("version").out.startswith(f"recollect {version}\n")

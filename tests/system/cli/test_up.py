@@ -21,6 +21,8 @@ def test_it_says_where_everything_is_and_what_to_try(up: Up) -> None:
     assert str(up.data) in output
     assert str(up.data / "logs" / "orchestrator.log") in output
     assert "recollect add" in output
+    assert 'recall "How is the build?"' in output
+    assert "model     hashed-" in output
     assert "from recollect import MemoryClient" in output
     assert '"action": "ready"' in (up.data / "logs" / "orchestrator.log").read_text()
 
@@ -50,6 +52,27 @@ def test_a_killed_orchestrator_is_started_again_with_its_data(up: Up) -> None:
             assert client.get_memory(stored)["memory"]["content"] == "Survives."
     assert "was ended by SIGKILL; starting it again" in up.output()
     assert up.process.poll() is None
+
+
+def test_without_a_model_or_a_source_of_one_it_starts_and_says_so(tmp_path: Path) -> None:
+    nowhere = {
+        "RECOLLECT_EMBEDDING_PROVIDER": "local",
+        "RECOLLECT_MODELS": str(tmp_path / "none"),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": "",
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+        "no_proxy": "127.0.0.1",
+    }
+    running = Up(tmp_path, env=nowhere)
+    try:
+        output = running.wait_ready().output()
+        assert "could not be installed" in output
+        assert "recollect models install" in output
+        assert "the light embedder (hashed-" in output
+        running.recollect("add", "Found all the same.")
+        assert "Found all the same." in running.recollect("recall", "what is found?").out
+    finally:
+        running.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

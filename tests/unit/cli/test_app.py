@@ -20,12 +20,25 @@ def test_help_comes_without_the_server_and_its_heavy_packages() -> None:
         "import sys; sys.argv = ['recollect', '--help']\n"
         "from recollect.cli.app import run\n"
         "assert run() == 0\n"
-        "heavy = {'apsw', 'faiss', 'numpy', 'yaml', 'structlog', 'redis', 'rich.progress'}\n"
+        "heavy = {'apsw', 'faiss', 'numpy', 'yaml', 'structlog', 'redis', 'rich.progress',\n"
+        "         'onnxruntime', 'tokenizers', 'httpx'}\n"
         "found = heavy & set(sys.modules)\n"
-        "found |= {m for m in sys.modules if m.startswith('recollect.orchestrator')}\n"
+        "ours = ('recollect.orchestrator', 'recollect.models')\n"
+        "found |= {m for m in sys.modules if m.startswith(ours)}\n"
         "print('brought in:', sorted(found))"
     )
     assert "brought in: []" in ended.stdout, ended
+
+
+def test_a_group_that_comes_late_has_its_commands() -> None:
+    ended = run(
+        "import sys; sys.argv = ['recollect', 'models', '--help']\n"
+        "from recollect.cli.app import run\n"
+        "assert run() == 0"
+    )
+    assert ended.returncode == 0, ended
+    for command in ("install", "list", "path"):
+        assert command in ended.stdout
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])

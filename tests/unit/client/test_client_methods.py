@@ -73,7 +73,6 @@ SHORT_NAMES = {
     "update": "update_memory",
     "delete": "delete_memory",
     "forget": "delete_memory",
-    "recall": "semantic_search",
 }
 
 

@@ -215,7 +215,11 @@ def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_known_one(
         (f"storage:\n  readers: {'9' * 5000}\n", "storage.readers", "not '999"),
         (f"storage:\n  readers: {'9' * 4000}\n", "storage.readers", "not 999"),
         ("logging:\n  level: loud\n", "logging.level", "one of `debug`, `info`, `warning`"),
-        ("embedding:\n  provider: magic\n", "embedding.provider", "must be `hashed`, not 'magic'"),
+        (
+            "embedding:\n  provider: magic\n",
+            "embedding.provider",
+            "must be one of `local`, `hashed`",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_line_and_what_is_wanted(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from recollect.orchestrator import accesses, idempotency, index_loading, memory_store, rows
-from recollect.orchestrator.search import lexical
+from recollect.orchestrator import (
+    accesses,
+    idempotency,
+    index_loading,
+    late_embedding,
+    memory_store,
+    reembedding,
+    rows,
+)
+from recollect.orchestrator.search import authors, candidates, lexical, nearest, neighbours, past
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.services import deletion, groups, listing, relationships
 from recollect.orchestrator.storage import journal, migrations
@@ -22,7 +28,19 @@ STATEMENTS = {
     "key holder": memory_store.KEY_HOLDER,
     "version at a time": memory_store.VERSION_AT,
     "version by number": memory_store.VERSION_BY_NUMBER,
-    "vector of a memory": memory_store.SELECT_VECTOR,
+    "vectors of memories": memory_store.SELECT_VECTORS.format(marks="?, ?"),
+    "rows of memories": rows.SELECT_BY_NUMS.format(marks="?, ?"),
+    "authors": authors.FIND.format(condition=namespace_condition("user:a")[0]),
+    "who fits a filter": nearest.SELECT_AMONG.format(marks="?, ?", condition=ALIVE),
+    "a sample": nearest.SAMPLE.format(marks="?, ?", condition=ALIVE),
+    "turns of a session": candidates.IN_SESSION,
+    "turns before": neighbours.BEFORE,
+    "turns after": neighbours.AFTER,
+    "siblings": neighbours.SIBLINGS,
+    "what was superseded": past.CHANGED_SINCE,
+    "what waits for a vector": late_embedding.WAITING,
+    "a page without vectors": late_embedding.FORGOTTEN,
+    "what is behind": reembedding.BEHIND,
     "access": accesses.SELECT_FADING,
     "access update": accesses.UPDATE_ACCESS,
     "idempotency": idempotency.FIND.format(keys="?, ?"),
@@ -39,7 +57,7 @@ STATEMENTS = {
     "members": groups.MEMBERS,
     "group": groups.FIND_GROUP,
     "feed": journal.SCAN,
-    "vectors at start": index_loading.VECTORS,
+    "vectors at start": index_loading.PAGE.format(table="vectors"),
     "search by words": lexical.FIND.format(condition=ALIVE),
     "what has faded": "SELECT num FROM memories WHERE fades_us < ? AND deleted_us IS NULL "
     "AND archived_us IS NULL",
@@ -67,7 +85,7 @@ def test_no_statement_scans_a_table(session: SqliteSession, name: str) -> None:
         # Walking the primary key in order up to a LIMIT, a CTE or a virtual table is no full scan.
         if step.startswith("SCAN")
         and "VIRTUAL TABLE" not in step
-        and step not in ("SCAN tree", "SCAN up")
+        and step not in ("SCAN tree", "SCAN up", "SCAN page")
         and not (name == "newest first" and step == "SCAN memories")
     ]
     assert scans == [], steps
@@ -78,6 +96,6 @@ def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
     assert str(plan[0][3]).startswith("SCAN")
 
 
-def test_migrations_are_found(tmp_path: Path) -> None:
-    assert [number for number, _, _ in migrations.available(migrations.FOLDER / "sqlite")] == [1]
-    assert [number for number, _, _ in migrations.available(migrations.FOLDER / "postgres")] == [1]
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_migrations_are_found(kind: str) -> None:
+    assert [number for number, _, _ in migrations.available(migrations.FOLDER / kind)] == [1, 2]

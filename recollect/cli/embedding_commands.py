@@ -1,0 +1,125 @@
+"""The command that exchanges the embedding model: reembed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal, cast
+
+import typer
+from rich.text import Text
+
+from recollect.cli import options
+from recollect.cli.calling import calling
+from recollect.cli.failures import Failure
+from recollect.cli.output import clean, err, note, out, print_json
+from recollect.client import MemoryClient
+
+POLL_S = 0.2
+# The last one: the new model is in use, and what belonged to the old one is being removed.
+UNDER_WAY = ("running", "waiting", "clearing")
+Report = Callable[[str, int, int | None], object]
+"""Takes what is being done, how many are done, and of how many."""
+
+IN_BACKGROUND = "It goes on in the background; `recollect stats` shows how far it is."
+
+
+def reembed(
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A name that `recollect models list` knows, or a folder.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ],
+    provider: Annotated[
+        str,
+        typer.Option(help="Who embeds with it: local, hashed or openai.", metavar="PROVIDER"),
+    ] = "local",
+    dimensions: Annotated[
+        int | None,
+        typer.Option(
+            help="Length of a vector, where the model leaves the choice.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Stay until it is done.", metavar="")
+    ] = True,
+    endpoint: options.Endpoint = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Embed all memories anew with another model, in the background; searches go on meanwhile."""
+    with calling(endpoint, as_json=as_json) as client:
+        with _showing(quiet=as_json or not wait) as report:
+            # Whether there is such a provider, the orchestrator says.
+            answer = client.reembed(model, cast(Literal["local"], provider), dimensions)
+            if wait and answer["state"] != "done":
+                if not (as_json or err.is_terminal):
+                    note(f"Embedding all memories anew with {clean(answer['model'])} …")
+                answer = {**answer, "state": _until_done(client, answer["model"], report)}
+        if as_json:
+            return print_json(answer)
+        name = clean(answer["model"])
+        if answer["state"] == "done":
+            return out.print(Text.assemble(("All memories are embedded with ", "green"), name))
+        out.print(f"Embedding all memories anew with {name}.", markup=False)
+        note(IN_BACKGROUND)
+
+
+@contextmanager
+def _showing(*, quiet: bool) -> Iterator[Report]:
+    """A bar for how far it is; Ctrl-C ends only the showing."""
+    # Brought in before anything is begun, so that Ctrl-C meanwhile leaves nothing begun.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    bars = Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal)
+    try:
+        with bars:
+            task = bars.add_task("embedding", total=None)
+            yield lambda told, done, total: bars.update(
+                task, description=told, completed=done, total=total
+            )
+    except KeyboardInterrupt:
+        if not quiet:
+            note(IN_BACKGROUND, "yellow")
+        raise
+
+
+def _until_done(client: MemoryClient, model: str, report: Report) -> str:
+    """Report how far it is until it is done."""
+    while True:
+        embedding = client.stats()["embedding"]
+        state: dict[str, Any] = embedding["reembedding"]
+        reason = clean(str(state.get("reason") or "the orchestrator's log says why")).rstrip(".")
+        under_way = state["state"] in UNDER_WAY
+        if embedding["model"] == model and not under_way:
+            return "done"
+        if not under_way:
+            raise Failure(
+                "reembedding_failed",
+                f"Embedding with {model} ended early: {reason}.",
+                "The memories keep the vectors they had. Run it again when that is mended.",
+            )
+        told = {"waiting": f"waiting ({reason})", "clearing": "tidying up"}
+        report(
+            told.get(state["state"], "embedding"),
+            int(state.get("done") or 0),
+            state.get("total"),
+        )
+        time.sleep(POLL_S)

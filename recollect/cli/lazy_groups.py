@@ -1,0 +1,30 @@
+"""Groups of commands whose modules are brought in only when one of them is called.
+
+The names and helps of the groups themselves stand in `app`, so that the help of the whole, and
+every command that has nothing to do with them, need not wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+
+class ModelsGroup(TyperGroup):
+    """`recollect models …`."""
+
+    # Typer has its own copy of click or the installed one, by its version: hence Any.
+    def list_commands(self, ctx: Any) -> list[str]:
+        return self._real().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return self._real().get_command(ctx, cmd_name)
+
+    def _real(self) -> TyperGroup:
+        from recollect.cli.models_command import models
+
+        command = typer.main.get_command(models)
+        assert isinstance(command, TyperGroup)
+        return command

@@ -1,0 +1,232 @@
+"""Embedding for the services: off the event loop, in micro-batches, each text once.
+
+An embedder that is so fast that it belongs on the loop is called there, past queue and cache, which
+would cost more than they save.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import structlog
+
+from recollect.orchestrator.embedding.cache import VectorCache, digest
+from recollect.orchestrator.embedding.interface import Embedder, Kind, Vectors
+from recollect.orchestrator.embedding.lane import Lane
+from recollect.orchestrator.embedding.workers import KINDS, Wanted, Workers
+from recollect.protocol.errors import EmbedderUnavailable, RecollectError, ShuttingDown
+
+log = structlog.get_logger()
+
+SLICE_BATCHES = 8  # a slice of a large call: enough that the threads never wait for the next one
+CLOSE_WAIT_S_MAX = 5.0
+RETIRE_WAIT_S_MAX = 60.0
+
+
+class Embedding:
+    """Vectors for texts. Made, used and closed on the event loop, except for `embed_now`."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        threads: int,
+        batch_texts_max: int,
+        query_batch_texts_max: int | None = None,
+        queue_texts_max: int,
+        cache_texts_max: int,
+        retry_after_ms: int = 200,
+        close_wait_s_max: float = CLOSE_WAIT_S_MAX,
+        retire_wait_s_max: float = RETIRE_WAIT_S_MAX,
+    ) -> None:
+        """Queries go in batches of their own size: where a batch is no faster than its texts one
+        by one, as on this machine's cores, one at a time answers each sooner."""
+        self._embedder = embedder
+        self._loop = loop
+        self._close_wait_s_max = close_wait_s_max
+        self._retire_wait_s_max = retire_wait_s_max
+        self._workers = Workers(
+            self._run,
+            threads=threads,
+            batch_texts_max={
+                "query": query_batch_texts_max or batch_texts_max,
+                "document": batch_texts_max,
+            },
+        )
+        # Each kind has its own queue and cache, so that bulk work does not push out the questions
+        # that people repeat.
+        self._lanes: dict[Kind, Lane] = {
+            kind: Lane(
+                kind,
+                self._workers,
+                VectorCache(cache_texts_max),
+                slice_texts=SLICE_BATCHES * batch_texts_max,
+                queue_texts_max=queue_texts_max,
+                retry_after_ms=retry_after_ms,
+            )
+            for kind in KINDS
+        }
+        self._closing = False
+        # Counted by every thread that embeds, under the lock.
+        self._counting = threading.Lock()
+        self._texts = 0
+        self._batches = 0
+        self._failures = 0
+        self._last_error: str | None = None
+        self._available = True
+
+    @property
+    def model(self) -> str:
+        return self._embedder.model
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    @property
+    def inline(self) -> bool:
+        return self._embedder.inline
+
+    @property
+    def available(self) -> bool:
+        """Whether the last batch succeeded."""
+        return self._available
+
+    def known(self, text: str, kind: Kind) -> Vectors | None:
+        """The one vector of a text, if the cache has it."""
+        return self._lanes[kind].cache.get(digest(text, kind))
+
+    async def query(self, text: str) -> Vectors:
+        """The one vector of a question; it never waits behind documents."""
+        vector: Vectors = (await self._rows_of([text], "query"))[0]
+        return vector
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, in their order."""
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        return await self._rows_of(texts, "document")
+
+    async def documents_within(self, texts: Sequence[str], wait_s: float) -> list[Vectors | None]:
+        """A row for each text, or None where the embedder could not give it in time."""
+        if not self.inline:
+            return await self._lanes["document"].rows_within(texts, wait_s)
+        try:
+            return list(await self.documents(texts))
+        except EmbedderUnavailable:
+            return [None] * len(texts)
+
+    def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """One row a text, computed in the caller's thread, whichever that is."""
+        try:
+            vectors = self._embedder.embed_now(texts, kind)
+            if vectors.shape != (len(texts), self._embedder.dimensions):
+                raise EmbedderUnavailable(
+                    f"{self.model} gave {vectors.shape} numbers for {len(texts)} texts, each of "
+                    f"which should have {self._embedder.dimensions}.",
+                    model=self.model,
+                )
+        except Exception as error:
+            typed = self._typed(error)
+            self._count_failure(typed)
+            if typed is error:
+                raise
+            raise typed from error
+        with self._counting:
+            self._texts += len(texts)
+            self._batches += 1
+            self._available = True
+        vectors.flags.writeable = False  # callers may share it, and keep it
+        return vectors
+
+    def describe(self) -> dict[str, Any]:
+        """How it is, for people and for `stats`."""
+        caches = [lane.cache for lane in self._lanes.values()]
+        described: dict[str, Any] = {
+            "model": self.model,
+            "dimensions": self.dimensions,
+            "available": self._available,
+            "queue": {f"{kind}_texts": lane.waiting() for kind, lane in self._lanes.items()},
+            "texts": self._texts,
+            "batches": self._batches,
+            "failures": self._failures,
+            "last_error": self._last_error,
+            "cache": {
+                "texts": sum(len(cache) for cache in caches),
+                "hits": sum(cache.hits for cache in caches),
+                "misses": sum(cache.misses for cache in caches),
+            },
+        }
+        usage = getattr(self._embedder, "usage", None)
+        if usage is not None:
+            described["provider"] = usage()
+        return described
+
+    async def retire(self) -> None:
+        """Close once those who wait are answered; for an embedder that another one replaced."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._retire_wait_s_max):
+                for lane in self._lanes.values():
+                    await lane.idle()
+        self.close()
+
+    def close(self) -> None:
+        """Refuse what waits, let the running batches end within a bound, close the embedder."""
+        if self._closing:
+            return
+        self._closing = True
+        for lane in self._lanes.values():
+            lane.closing = True
+        self._refuse(running=False)
+        if not self._workers.close(self._close_wait_s_max):
+            log.warning("The embedder did not end in time.", action="close", model=self.model)
+            self._refuse(running=True)
+        self._embedder.close()
+
+    def _refuse(self, *, running: bool) -> None:
+        if not self._loop.is_closed():
+            for lane in self._lanes.values():
+                lane.refuse(ShuttingDown("The orchestrator is shutting down."), running=running)
+
+    async def _rows_of(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if not self.inline:
+            rows = await self._lanes[kind].rows_of(texts)
+        elif len(texts) <= 1:
+            rows = self.embed_now(texts, kind)
+        else:
+            rows = await asyncio.to_thread(self.embed_now, texts, kind)
+        rows.flags.writeable = False
+        return rows
+
+    def _run(self, kind: Kind, batch: Sequence[Wanted]) -> None:
+        """One micro-batch, in a thread of the workers."""
+        outcome: Vectors | RecollectError
+        try:
+            outcome = self.embed_now([wanted.text for wanted in batch], kind)
+        except Exception as error:
+            outcome = self._typed(error)
+        try:
+            self._loop.call_soon_threadsafe(self._lanes[kind].settle, batch, outcome)
+        except RuntimeError:  # the loop has ended: nobody waits any more
+            log.debug("The loop ended before a batch was answered.", action="settle")
+
+    def _typed(self, error: Exception) -> RecollectError:
+        if isinstance(error, RecollectError):
+            return error
+        return EmbedderUnavailable(
+            f"The embedder {self.model} failed: {type(error).__name__}: {error}", model=self.model
+        )
+
+    def _count_failure(self, error: RecollectError) -> None:
+        with self._counting:
+            self._failures += 1
+            self._last_error = error.message
+            began, self._available = self._available, False
+        if began:  # once for a row of failures; `describe` counts them all
+            log.warning("The embedder failed.", action="embed", reason=error.message)

@@ -1,0 +1,40 @@
+"""Who has written into which namespace, so that a question that names somebody is understood."""
+
+from __future__ import annotations
+
+from recollect.orchestrator.search.filters import namespace_condition
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
+
+KEEP = """
+INSERT INTO authors (namespace, author) VALUES (?, ?) ON CONFLICT (namespace, author) DO NOTHING
+"""
+FIND = "SELECT DISTINCT author FROM authors WHERE {condition} LIMIT ?"
+KNOWN_MAX = 100_000
+FOUND_MAX = 1_000
+
+
+class Authors:
+    """Notes authors in the transactions that write for them, and finds those of a scope."""
+
+    def __init__(self) -> None:
+        # Those that are surely in the table: filled after a commit, on the event loop, and read by
+        # the writer. Only ever a shortcut, and emptied when it grows too large.
+        self._known: set[tuple[str, str]] = set()
+
+    def note(self, transaction: WriteTransaction, namespace: str, author: str | None) -> None:
+        """Remember that somebody has written into a namespace."""
+        if author is None or (pair := (namespace, author)) in self._known:
+            return
+        transaction.execute(KEEP, pair)
+        transaction.after_commit.append(lambda: self._learn(pair))
+
+    def within(self, session: Session, namespace: str | None) -> list[str]:
+        """Who has written into a namespace or below it, or anywhere; a bounded number of them."""
+        condition, params = ("TRUE", []) if namespace is None else namespace_condition(namespace)
+        found = session.execute(FIND.format(condition=condition), (*params, FOUND_MAX))
+        return [author for (author,) in found]
+
+    def _learn(self, pair: tuple[str, str]) -> None:
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known.add(pair)

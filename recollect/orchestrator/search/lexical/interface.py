@@ -1,0 +1,115 @@
+"""What a search by words offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.orchestrator.search.filters import Condition
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.protocol.errors import Unsupported
+
+Numbers = NDArray[np.int64]
+Hits = list[tuple[int, float]]
+"""Numbers of memories with their scores, the best first."""
+
+
+class Matches(Protocol):
+    """The memories that hold words of one query, each with its score."""
+
+    def best(
+        self,
+        condition: Condition,
+        limit: int,
+        offset: int = 0,
+        allowed: Sequence[int] | None = None,
+    ) -> Hits:
+        """The best that fit the condition and, if `allowed` is given, are among those."""
+        ...
+
+    def score(self, nums: Sequence[int]) -> dict[int, float]:
+        """The scores of those among some memories that match."""
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Finds memories by their words."""
+
+    version: str | None
+    """What is indexed of a memory, and how; an index of another version is made anew. None if
+    there is no index."""
+
+    def clear(self, transaction: WriteTransaction) -> None:
+        """Forget everything."""
+        ...
+
+    def warm(self, session: Session) -> None:
+        """Do ahead what the first searches would have to."""
+        ...
+
+    def seal(self, session: Session, transactions: Iterable[WriteTransaction]) -> None:
+        """Take in what a batch of writes changed, inside their transaction."""
+        ...
+
+    def match(self, session: Session, query: str, within: Numbers | None = None) -> Matches:
+        """What a query matches, to be asked several things while the session's read lasts.
+
+        `within` are the memories, in ascending order, that the query is about: only those match,
+        and how common a word is counts among them.
+        """
+        ...
+
+    def find(
+        self,
+        session: Session,
+        query: str,
+        condition: Condition,
+        limit: int,
+        offset: int,
+        within: Numbers | None = None,
+    ) -> Hits:
+        """Numbers and scores of the best matches that fit the condition."""
+        ...
+
+    def score(self, session: Session, query: str, nums: Sequence[int]) -> dict[int, float]:
+        """The scores of those among some memories that match the query."""
+        ...
+
+
+class NoLexicalIndex:
+    """A storage without full text."""
+
+    version: str | None = None
+
+    def clear(self, transaction: WriteTransaction) -> None:
+        """Nothing to forget."""
+
+    def warm(self, session: Session) -> None:
+        """Nothing to do."""
+
+    def seal(self, session: Session, transactions: Iterable[WriteTransaction]) -> None:
+        """Nothing to take in."""
+
+    def match(self, session: Session, query: str, within: Numbers | None = None) -> Matches:
+        raise _unsupported()
+
+    def find(
+        self,
+        session: Session,
+        query: str,
+        condition: Condition,
+        limit: int,
+        offset: int,
+        within: Numbers | None = None,
+    ) -> Hits:
+        raise _unsupported()
+
+    def score(self, session: Session, query: str, nums: Sequence[int]) -> dict[int, float]:
+        raise _unsupported()
+
+
+def _unsupported() -> Unsupported:
+    return Unsupported("This storage has no full-text search yet; use semantic_search.")

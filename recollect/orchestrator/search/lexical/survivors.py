@@ -1,0 +1,130 @@
+"""Which of the ranked matches fit a condition, asked for no more of them than are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.search.filters import Condition
+from recollect.orchestrator.storage.interface import Session
+
+Numbers = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+BLOCK_MIN = 64
+BLOCK_GROWTH = 4
+CHECKED_MIN = 64
+RARELY = 0.05
+"""When so many were checked and so few fit, it is better to list what fits, if an index can."""
+LEADING = 4096
+
+# The matches come first and are looked up by number, whatever else there is an index for.
+FITTING = """
+SELECT num FROM (SELECT value AS wanted_num FROM json_each(?)) CROSS JOIN memories
+WHERE num = wanted_num AND {condition}
+"""
+LISTED = "SELECT group_concat(num) FROM memories WHERE {condition}"
+
+
+class Survivors:
+    """Checks matches against a condition, the best ones first."""
+
+    def __init__(self, session: Session, condition: Condition) -> None:
+        self._session = session
+        self._sql, self._params = condition
+
+    def best_first(
+        self, nums: Numbers, scores: Values, wanted: int, *, chosen: bool
+    ) -> Iterator[int]:
+        """Numbers that fit, by falling score and number; at most as many as are wanted.
+
+        Numbers may be repeated; `scores` has a place for each, and 0 is no match. Unless the
+        numbers were chosen, they are all that have a score.
+        """
+        ranked = _Ranked(nums, scores)
+        yielded = checked = block = 0
+        listing = not chosen
+        while yielded < wanted and not ranked.spent:
+            if listing and checked >= CHECKED_MIN and yielded < RARELY * checked:
+                listing = False  # this is decided once
+                if (listed := self._list_by_index()) is not None:
+                    ranked.keep_only(listed)
+            block = max(BLOCK_MIN, 2 * (wanted - yielded), BLOCK_GROWTH * block)
+            candidates = ranked.take(block)
+            fitting = self._fitting(candidates)
+            checked += len(candidates)
+            for num in candidates:
+                if num in fitting and yielded < wanted:
+                    yielded += 1
+                    yield num
+
+    def _fitting(self, nums: list[int]) -> set[int]:
+        sql = FITTING.format(condition=f"({self._sql})")
+        rows = self._session.execute(sql, (encode_json(nums).decode(), *self._params))
+        return {num for (num,) in rows}
+
+    def _list_by_index(self) -> Numbers | None:
+        """All that fits, in ascending order, if there is an index to find it by."""
+        sql = LISTED.format(condition=f"({self._sql})")
+        plan = self._session.execute(f"EXPLAIN QUERY PLAN {sql}", self._params)
+        if any(str(step[-1]).startswith("SCAN memories") for step in plan):
+            return None
+        [(listed,)] = self._session.execute(sql, self._params)
+        return np.sort(np.fromstring(listed or "", dtype=np.int64, sep=","))
+
+
+class _Ranked:
+    """Numbers in the order of their scores, sorted only as far as they are taken."""
+
+    def __init__(self, nums: Numbers, scores: Values) -> None:
+        self._scores = scores
+        self._taken: list[int] = []
+        self._sorted: list[int] = []
+        self._begin(nums)
+
+    @property
+    def spent(self) -> bool:
+        return not self._sorted and not len(self._nums)
+
+    def keep_only(self, listed: Numbers) -> None:
+        """Go on with what is listed; all numbers with a score are among ours."""
+        left = np.setdiff1d(listed[listed < len(self._scores)], self._taken)
+        self._sorted = []
+        self._begin(left)
+
+    def take(self, count: int) -> list[int]:
+        """The next numbers, at most so many."""
+        if not self._sorted:
+            self._sort_some(count)
+        taken, self._sorted = self._sorted[:count], self._sorted[count:]
+        self._taken += taken
+        return taken
+
+    def _begin(self, nums: Numbers) -> None:
+        values = self._scores[nums]
+        matching = values > 0
+        if not matching.all():
+            nums, values = nums[matching], values[matching]
+        self._nums, self._values = nums, values
+
+    def _sort_some(self, count: int) -> None:
+        top = np.ones(len(self._nums), dtype=np.bool_)
+        if len(self._nums) > count:
+            # Matches of the rarest terms come first and have the highest scores, so most of the
+            # others fall below the best of those.
+            at_least = _kth_best(self._values[: count + LEADING], count)
+            high = self._values[self._values >= at_least]
+            # All that have the same score go together, so repeated numbers do too.
+            top = self._values >= _kth_best(high, count)
+        nums, first = np.unique(self._nums[top], return_index=True)
+        values = self._values[top][first]
+        self._nums, self._values = self._nums[~top], self._values[~top]
+        self._sorted = nums[np.lexsort((-nums, -values))].tolist()
+
+
+def _kth_best(values: Values, k: int) -> float:
+    at = len(values) - k
+    return float(np.partition(values, at)[at])

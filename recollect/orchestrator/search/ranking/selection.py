@@ -1,0 +1,110 @@
+"""Choosing among what is ranked: near-duplicates collapsed, and variety where it is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from recollect.orchestrator.search.ranking.candidates import Candidate, Ranked
+
+COMPARED_MAX = 100
+WORDS_SHARED_MIN = 0.9
+WORDS_COMPARED_MIN = 10
+
+_words = re.compile(r"\w+").findall
+_first_person = frozenset({"i", "my", "me", "mine", "we", "our", "us"})
+# A word of these makes another statement of the same words.
+_telling = frozenset({"not", "no", "never", "t", "don", "isn", "won", "none", "without"})
+
+
+class _Wording(msgspec.Struct, frozen=True):
+    words: frozenset[str]
+    sequence: tuple[str, ...]
+    author: str | None
+
+
+def collapse(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> list[Ranked]:
+    """The ranking without near-duplicates; each survivor names those that it stands for.
+
+    Texts are the same if they have the same words in the same order, and nearly the same if long
+    texts share nine words of ten and differ neither in a number nor in a negation: what differs
+    there is an update. What two people say of themselves is never the same. Only the best hundred
+    are compared; what comes after them is left as it is.
+    """
+    kept: list[Ranked] = []
+    wordings: list[_Wording] = []
+    same: dict[tuple[tuple[str, ...], str | None], int] = {}
+    twins: dict[int, list[int]] = {}
+    for item in ranked[:COMPARED_MAX]:
+        wording = _wording(candidates[item.num])
+        exact = (wording.sequence, wording.author)
+        twin = same.get(exact)
+        if twin is None and len(wording.words) >= WORDS_COMPARED_MIN:
+            twin = next((n for n, other in enumerate(wordings) if _alike(wording, other)), None)
+        if twin is not None:
+            twins.setdefault(twin, []).append(item.num)
+            continue
+        same[exact] = len(kept)
+        kept.append(item)
+        wordings.append(wording)
+    kept += ranked[COMPARED_MAX:]
+    return [
+        msgspec.structs.replace(item, duplicates=tuple(twins[place])) if place in twins else item
+        for place, item in enumerate(kept)
+    ]
+
+
+def diversify(
+    ranked: Sequence[Ranked],
+    vectors: Mapping[int, npt.NDArray[np.float32]],
+    lambda_: float,
+    limit: int | None = None,
+) -> list[Ranked]:
+    """The ranking with variety: each next one is weighed against its likeness to those before.
+
+    `lambda_` is the weight of the score: 1 leaves the order as it is, 0 looks at likeness alone.
+    What has no vector is like nothing. Beyond `limit` the order stays.
+    """
+    count = len(ranked) if limit is None else min(limit, len(ranked))
+    if lambda_ >= 1 or count < 2:
+        return list(ranked)
+    scores = np.array([item.score for item in ranked])
+    spread = float(np.ptp(scores))
+    scores = (scores - scores.min()) / spread if spread > 0 else np.ones(len(ranked))
+    length = len(next(iter(vectors.values()))) if vectors else 1
+    none = np.zeros(length, dtype=np.float32)
+    matrix = np.stack([vectors.get(item.num, none) for item in ranked])
+    likeness = np.zeros(len(ranked))
+    left = np.ones(len(ranked), dtype=bool)
+    chosen: list[int] = []
+    for _ in range(count):
+        merit = np.where(left, lambda_ * scores - (1 - lambda_) * likeness, -np.inf)
+        best = int(merit.argmax())
+        chosen.append(best)
+        left[best] = False
+        likeness = np.maximum(likeness, matrix @ matrix[best])
+    return [ranked[place] for place in (*chosen, *np.flatnonzero(left))]
+
+
+def _wording(candidate: Candidate) -> _Wording:
+    sequence = tuple(_words(candidate.content.casefold())) or (candidate.content,)
+    words = frozenset(sequence)
+    personal = bool(words & _first_person)
+    return _Wording(words, sequence, candidate.author if personal else None)
+
+
+def _alike(one: _Wording, other: _Wording) -> bool:
+    ratio = len(one.words) / len(other.words)
+    if not WORDS_SHARED_MIN <= ratio <= 1 / WORDS_SHARED_MIN or one.author != other.author:
+        return False
+    differing = one.words ^ other.words
+    if len(differing) > (1 - WORDS_SHARED_MIN) * len(one.words | other.words):
+        return False
+    if differing & _telling or any(word[0].isdigit() for word in differing):
+        return False
+    # A word for a word is a changed statement; words more or fewer are another wording.
+    return one.words <= other.words or other.words <= one.words

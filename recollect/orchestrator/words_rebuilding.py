@@ -1,0 +1,47 @@
+"""The full-text index, made anew when what is indexed of a memory has changed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import structlog
+
+from recollect.orchestrator.memory_store import words_of
+from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.search.lexical import LexicalIndex
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.storage.properties import get_property, set_property
+
+log = structlog.get_logger()
+
+PROPERTY = "words_version"
+PAGE_ROWS = 5_000
+PAGE = f"""
+SELECT {COLUMNS} FROM memories WHERE num > ? AND deleted_us IS NULL ORDER BY num LIMIT ?
+"""
+
+
+async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
+    """Index the words of all memories, unless that was done in the present way; how many."""
+    version = lexical.version
+    known = await storage.read(lambda session: get_property(session, PROPERTY))
+    if version is None or known == version:
+        return 0
+    after, done = 0, 0
+    await storage.write(lexical.clear)
+    while rows := await storage.read(partial(_page, after)):
+        await storage.write(partial(_learn, rows))
+        after, done = rows[-1].num, done + len(rows)
+        if done % (20 * PAGE_ROWS) == 0:
+            log.info("Words are being indexed.", action="index_words", memories=done)
+    await storage.write(lambda transaction: set_property(transaction, PROPERTY, version))
+    return done
+
+
+def _page(after: int, session: Session) -> list[MemoryRow]:
+    return [MemoryRow(*row) for row in session.execute(PAGE, (after, PAGE_ROWS))]
+
+
+def _learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:
+    for row in rows:
+        transaction.texts[row.num] = words_of(row)

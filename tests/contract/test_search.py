@@ -1,0 +1,204 @@
+"""Searching: filters before the best, pages, thresholds, the past, neighbours, explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.protocol.errors import InvalidArgument, RecollectError
+from recollect.protocol.operations import (
+    AddMemory,
+    BatchAddMemories,
+    DeleteMemory,
+    Recall,
+    SearchMemory,
+    SemanticSearch,
+    UpdateMemory,
+)
+from tests.harness.worlds import World
+
+WAYS = (SearchMemory, SemanticSearch, Recall)
+
+
+@pytest.fixture
+def storage_url() -> str:
+    """Words are searched on SQLite alone so far."""
+    return "sqlite"
+
+
+def add(world: World, content: str, **fields: Any) -> str:
+    envelope = {name: fields.pop(name) for name in ("agent", "session") if name in fields}
+    answer = world(AddMemory(content, **fields), **envelope)
+    memory_id: str = answer["memory_id"]
+    return memory_id
+
+
+def ids(answer: Any) -> list[str]:
+    return [result["id"] for result in answer["results"]]
+
+
+def contents(answer: Any) -> list[str]:
+    return [result["content"] for result in answer["results"]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rare_scope_gets_its_results_among_many_better_ones(world: World, way: Any) -> None:
+    world(BatchAddMemories([{"content": "the tall lighthouse"}] * 300, namespace="user:bob"))
+    mine = [
+        add(world, f"a lighthouse seen from far away, number {n}", namespace="user:alice")
+        for n in range(5)
+    ]
+    found = world(way("the tall lighthouse", namespace="user:alice"))
+    assert set(ids(found)) == set(mine)
+    tagged = add(world, "lighthouse keeper", metadata={"kind": {"of": "job"}}, tags=["people"])
+    for filters in (
+        {"metadata.kind.of": "job"},
+        {"tags": {"contains": "people"}},
+        {"content": {"contains": "keeper"}},
+    ):
+        assert ids(world(way("the tall lighthouse", filters=filters))) == [tagged]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pages_follow_each_other_without_gap_or_repetition(world: World, way: Any) -> None:
+    for n in range(23):
+        add(world, f"lighthouse story {'very ' * (n % 7)}long, part {n}")
+    size = {"limit": 5} if way is SearchMemory else {"k": 5}
+    whole = ids(world(way("lighthouse story", **{name: 23 for name in size})))
+    paged: list[str] = []
+    cursor = None
+    for _ in range(10):
+        page = world(way("lighthouse story", cursor=cursor, **size))
+        paged += ids(page)
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    assert paged == whole
+    assert len(set(paged)) == 23
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_threshold_leaves_out_what_scores_less(world: World, way: Any) -> None:
+    add(world, "lighthouse on the cliff")
+    add(world, "lighthouse and many other things that are seen along the coast in winter")
+    found = world(way("lighthouse on the cliff"))["results"]
+    between = (found[0]["score"] + found[1]["score"]) / 2
+    assert len(world(way("lighthouse on the cliff", threshold=between))["results"]) == 1
+    with pytest.raises(InvalidArgument):
+        world(way("lighthouse", threshold=float("nan")))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_past_is_searched_as_it_was(world: World, way: Any) -> None:
+    changed = add(world, "Anna lives in Lisbon")
+    gone = add(world, "Anna has a cat in Lisbon")
+    same = add(world, "Lisbon is where Anna works")
+    moment = world.clock.now_us() / 1_000_000
+    world.clock.advance(60)
+    world(UpdateMemory(changed, {"content": "Anna lives in Oslo"}))
+    world(DeleteMemory(gone))
+    later = add(world, "Anna sold her flat in Lisbon")
+    now = world(way("Anna Lisbon"))
+    assert gone not in ids(now)
+    assert later in ids(now)
+    then = world(way("Anna Lisbon", as_of=moment))
+    assert set(ids(then)) == {changed, gone, same}
+    assert "Anna lives in Lisbon" in contents(then)
+    assert set(ids(world(way("Anna Lisbon", as_of=moment, filters={"id": changed})))) == {changed}
+    assert set(ids(world(way("Anna Lisbon", as_of=moment + 3600)))) == set(ids(now))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_explanation_names_the_parts_of_each_score(world: World, way: Any) -> None:
+    add(world, "lighthouse on the cliff")
+    [result] = world(way("lighthouse", explain=True))["results"]
+    assert sum(result["explanation"].values()) == pytest.approx(result["score"])
+    assert "explanation" not in world(way("lighthouse"))["results"][0]
+
+
+def test_a_ready_vector_is_compared_and_one_of_another_model_refused(world: World) -> None:
+    wanted = add(world, "lighthouse on the cliff")
+    add(world, "completely different words")
+    vector = world.orchestrator.meanings.current.embedding.embed_now(["lighthouse cliff"])[0]
+    found = world(SemanticSearch("ignored", 1, vector=[3 * float(x) for x in vector]))
+    assert ids(found) == [wanted]
+    assert found["results"][0]["score"] <= 1
+    with pytest.raises(InvalidArgument, match="256"):
+        world(SemanticSearch("ignored", 1, vector=[1.0, 2.0]))
+    with pytest.raises(InvalidArgument):
+        world(SemanticSearch("ignored", 1, vector=[float("inf")] * 256))
+
+
+def test_recall_collapses_what_says_the_same(world: World) -> None:
+    texts = ["The deploy key lies in the vault.", "the deploy key lies in the vault"]
+    twins = {add(world, text) for text in texts}
+    other = add(world, "The deploy key was changed in March by Bo.")
+    found = world(Recall("where is the deploy key"))["results"]
+    [shown] = [result for result in found if result["id"] in twins]
+    assert {shown["id"], *shown["also"]} == twins
+    assert other in {result["id"] for result in found}
+    apart = world(Recall("where is the deploy key", collapse=False))
+    assert twins <= set(ids(apart))
+
+
+def test_recall_shows_the_neighbours_of_a_hit(world: World) -> None:
+    parent = add(world, "minutes of the meeting")
+    sibling = add(world, "budget was agreed", parent_id=parent)
+    turns = [
+        add(world, text, session="s1", parent_id=parent if n == 2 else None)
+        for n, text in enumerate(
+            ["good morning", "what about the roof", "the zebra roof leaks", "we call Tim", "bye"]
+        )
+    ]
+    add(world, "the zebra of another session", session="s2")
+    found = world(Recall("zebra roof leaks", 1, neighbours=1))["results"]
+    assert ids({"results": found}) == [turns[2]]
+    near = [memory["id"] for memory in found[0]["neighbours"]]
+    assert near == [parent, sibling, turns[1], turns[3]]
+    assert "neighbours" not in world(Recall("zebra roof leaks", 1))["results"][0]
+
+
+def test_neighbours_stay_within_the_scope_of_the_question(world: World) -> None:
+    hit = add(world, "the zebra roof leaks", session="s1", namespace="user:alice")
+    add(world, "a secret of Bob", session="s1", namespace="user:bob")
+    found = world(Recall("zebra roof", namespace="user:alice", neighbours=3))["results"]
+    assert [result["id"] for result in found] == [hit]
+    assert found[0]["neighbours"] == []
+
+
+def test_recall_prefers_the_memories_of_whom_the_question_names(world: World) -> None:
+    bo = add(world, "I take the train to work every morning", agent="Bo")
+    add(world, "I take the train to work every morning, mostly", agent="Anna")
+    found = world(Recall("How does Bo get to work? By train?", explain=True))["results"]
+    assert found[0]["id"] == bo
+    assert found[0]["explanation"]["author"] > 0
+
+
+def test_recall_with_variety_shows_something_else_second(world: World) -> None:
+    for n in range(4):
+        add(world, f"the lighthouse on the cliff is tall, {n}")
+    other = add(world, "a lighthouse keeper bakes bread")
+    plain = ids(world(Recall("the lighthouse on the cliff is tall", 2)))
+    varied = ids(world(Recall("the lighthouse on the cliff is tall", 2, diversity=0.9)))
+    assert other not in plain
+    assert other in varied
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"', '""', "'", "AND", "NOT OR NEAR(", "a*", "col:umn", "(((", "🦊", "\x00", "月が綺麗",
+        "-", "^start", "foo_bar.baz()", "x" * 9_000, "words " * 1_600,
+    ],
+)  # fmt: skip
+def test_no_query_is_an_error(world: World, way: Any, query: str) -> None:
+    add(world, "plain text")
+    try:
+        answer = world(way(query))
+    except RecollectError as error:
+        assert error.code == "invalid_argument"
+        assert "\x00" in query
+    else:
+        assert answer["status"] == "success"
