@@ -267,11 +267,11 @@ def measure(folder: Path, count: int) -> list[Row]:
     ]
 
 
-def main() -> bool:
+def main(arguments: Sequence[str] | None = None) -> bool:
     """Measure each size and print one table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lexical", description=__doc__)
     parser.add_argument("--sizes", default="100000,1000000", help="Numbers of memories.")
-    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
+    sizes = [int(size) for size in parser.parse_args(arguments).sizes.split(",")]
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
         measured = [row for size in sizes for row in measure(Path(name), size)]
     return show("Search by words beside FTS5's bm25()", measured)

@@ -168,7 +168,7 @@ class RecallSettings(Struct, frozen=True):
     weight is to be read against theirs, and 0 switches its part off. See docs/search.md."""
 
     candidates: Annotated[int, Meta(ge=10, le=10_000, description=(
-        "Memories that are taken from each of the two lists, by words and by meaning."))] = 150
+        "Memories that are taken from each of the two lists, by words and by meaning."))] = 100
     turns_around: Annotated[int, Meta(ge=0, le=10, description=(
         "Turns before and after a hit in its session that are ranked with it."))] = 2
     lexical: Annotated[float, Meta(ge=0, le=100, description=(

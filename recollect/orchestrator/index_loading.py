@@ -26,6 +26,11 @@ PAGE = """
 SELECT num, seq, model, vector FROM {table} WHERE num >= ? AND num <= ? ORDER BY num LIMIT ?
 """
 DROP = "DELETE FROM {table} WHERE num = ?"
+VECTOR = "SELECT model, vector FROM {table} WHERE num = ?"
+
+LATEST_COMPARED = 64
+SAMPLE_COMPARED = 192
+TOLERANCE = 1e-3
 
 
 async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors") -> int:
@@ -48,8 +53,37 @@ async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors")
 
 
 def _missing(table: str, meaning: Meaning, session: Session) -> Numbers:
-    [(nums, seqs)] = session.execute(PAIRS.format(table=table))
-    return np.sort(meaning.index.reconcile(numbers(nums), numbers(seqs)))
+    [(listed_nums, listed_seqs)] = session.execute(PAIRS.format(table=table))
+    nums, seqs = numbers(listed_nums), numbers(listed_seqs)
+
+    def trusted(kept: Numbers) -> bool:
+        return _agrees(
+            table, meaning, nums[np.isin(nums, kept)], seqs[np.isin(nums, kept)], session
+        )
+
+    return np.sort(meaning.index.reconcile(nums, seqs, trusted))
+
+
+def _agrees(table: str, meaning: Meaning, nums: Numbers, seqs: Numbers, session: Session) -> bool:
+    """Whether the index holds the vectors of this store, by a sample.
+
+    If the files come from a history that went another way, the latest of what both have in common
+    differ; if they come from another store, almost all do.
+    """
+    latest = nums[np.argsort(seqs)[-LATEST_COMPARED:]]
+    some = np.random.default_rng().choice(nums, min(SAMPLE_COMPARED, len(nums)), replace=False)
+    for num in {*latest.tolist(), *some.tolist()}:
+        [(model, stored)] = session.execute(VECTOR.format(table=table), (num,))
+        if (
+            model != meaning.model
+            or len(stored) != VECTOR_ITEM_BYTES * meaning.embedding.dimensions
+        ):
+            continue  # such a one is dropped when the index is loaded
+        vector = np.frombuffer(stored, dtype=np.float32)
+        [similarity] = meaning.index.similarities(vector, np.array([num], dtype=np.int64))
+        if not abs(similarity - float(vector @ vector)) < TOLERANCE:
+            return False
+    return True
 
 
 def numbers(listed: str | None) -> Numbers:

@@ -174,7 +174,6 @@ def test_a_file_in_the_place_of_the_folder_costs_the_saving_and_no_answer(
             world.close()
 
 
-@pytest.mark.xfail(strict=True, reason="a segment does not say of which store's changes it is")
 def test_the_index_of_another_store_is_not_believed(
     prepared: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -194,7 +193,6 @@ def test_the_index_of_another_store_is_not_believed(
     assert not found.wrong, found.wrong[:3]
 
 
-@pytest.mark.xfail(strict=True, reason="a segment does not say of which store's changes it is")
 def test_an_index_of_changes_that_a_restored_backup_does_not_know_is_not_believed(
     tmp_path: Path,
 ) -> None:

@@ -160,7 +160,7 @@ class RecallService:
         most = offset + k + COLLAPSED_MAX
         ranked = rank(intent, gathered.candidates, self._weights, gathered.runs, most)
         if operation.collapse:
-            ranked = collapse(ranked, candidates)
+            ranked = collapse(ranked, candidates, offset + k)
         if operation.diversity > 0:
             vectors = self._store.vectors_of(
                 session, meaning, [item.num for item in ranked[: offset + k + DIVERSE_AMONG]]

@@ -27,6 +27,9 @@ class Checkpointer:
         self._connect = connect
         self._due = threading.Event()
         self._closing = False
+        # Held while the log is moved. A commit that finds the log too long waits for whoever is at
+        # work, because only with the rest moved as well can the log begin anew.
+        self._moving = threading.Lock()
         # Having a hook of our own also ends SQLite's checkpoints within commits.
         writer.set_wal_hook(self._committed)
         self._thread = threading.Thread(target=self._run, name="storage-checkpoints", daemon=True)
@@ -51,7 +54,8 @@ class Checkpointer:
 
     def _checkpoint(self, connection: apsw.Connection) -> None:
         try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with self._moving:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:
             pass  # another checkpoint is at work
         except apsw.Error as error:

@@ -623,3 +623,36 @@ def test_an_index_of_many_lists_finds_what_is_near_also_under_filters() -> None:
     assert share_found(index, vectors, queries, numbers[2000:], filtered=False) >= 0.98
     assert index.describe()["segments"][0]["tombstones"] == 2000
     index.close()
+
+
+def test_what_the_caller_does_not_trust_is_made_anew(stored: tuple[Path, Model]) -> None:
+    folder, model = stored
+    index = small_index(folder)
+    index.open()
+    nums, seqs = truth(model)
+    asked: list[int] = []
+    missing = index.reconcile(nums, seqs, lambda kept: bool(asked.extend(kept.tolist())))
+    assert set(missing.tolist()) == set(nums.tolist())
+    assert asked
+    assert files_of(folder) == []
+    assert complete(index, model) == len(model)
+    index.close()
+
+
+def test_damage_under_a_running_index_is_not_merged_into_a_good_segment(tmp_path: Path) -> None:
+    index = small_index(tmp_path / "index")
+    index.open()
+    model: Model = {}
+    for num in range(1, 200):
+        model[num] = (num, unit(num))
+        index.put(num, unit(num), num)
+    assert index.settle(30)
+    [damaged, *_] = sorted((tmp_path / "index").glob("*/vectors.f32"))
+    with damaged.open("r+b") as file:
+        file.write(b"\x00" * 64)
+    for num in range(200, 1000):
+        model[num] = (num, unit(num))
+        index.put(num, unit(num), num)
+    index.settle(30)
+    index.close()
+    assert reopened(tmp_path / "index", model) >= 1

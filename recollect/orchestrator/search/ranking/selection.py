@@ -27,31 +27,35 @@ class _Wording(msgspec.Struct, frozen=True):
     author: str | None
 
 
-def collapse(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> list[Ranked]:
+def collapse(
+    ranked: Sequence[Ranked], candidates: Mapping[int, Candidate], limit: int | None = None
+) -> list[Ranked]:
     """The ranking without near-duplicates; each survivor names those that it stands for.
 
     Texts are the same if they have the same words in the same order, and nearly the same if long
     texts share nine words of ten and differ neither in a number nor in a negation: what differs
     there is an update. What two people say of themselves is never the same. Only the best hundred
-    are compared; what comes after them is left as it is.
+    are compared, or fewer where only `limit` of them will be shown; the rest is left as it is.
     """
     kept: list[Ranked] = []
     wordings: list[_Wording] = []
     same: dict[tuple[tuple[str, ...], str | None], int] = {}
     twins: dict[int, list[int]] = {}
-    for item in ranked[:COMPARED_MAX]:
+    compared = COMPARED_MAX if limit is None else min(COMPARED_MAX, 3 * limit + 10)
+    for item in ranked[:compared]:
         wording = _wording(candidates[item.num])
         exact = (wording.sequence, wording.author)
         twin = same.get(exact)
         if twin is None and len(wording.words) >= WORDS_COMPARED_MIN:
-            twin = next((n for n, other in enumerate(wordings) if _alike(wording, other)), None)
+            near = enumerate(wordings[:limit])
+            twin = next((n for n, other in near if _alike(wording, other)), None)
         if twin is not None:
             twins.setdefault(twin, []).append(item.num)
             continue
         same[exact] = len(kept)
         kept.append(item)
         wordings.append(wording)
-    kept += ranked[COMPARED_MAX:]
+    kept += ranked[compared:]
     return [
         msgspec.structs.replace(item, duplicates=tuple(twins[place])) if place in twins else item
         for place, item in enumerate(kept)

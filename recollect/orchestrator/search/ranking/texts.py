@@ -63,6 +63,10 @@ class Traits(msgspec.Struct, frozen=True):
 
 def without_address(text: str) -> str:
     """The text without the names of those it is addressed to."""
+    return _without_address(text) if len(text) <= TRAITS_CHARACTERS_MAX else _unaddressed(text)
+
+
+def _unaddressed(text: str) -> str:
     kept: list[str] = []
     end = 0
     for match in _set_apart.finditer(text):
@@ -71,6 +75,9 @@ def without_address(text: str) -> str:
             kept.append(text[end : match.start()])
             end = match.end()
     return "".join((*kept, text[end:])) if kept else text
+
+
+_without_address = lru_cache(maxsize=TRAITS_CACHED_MAX)(_unaddressed)
 
 
 def _closes(before: str, after: str) -> bool:
@@ -149,7 +156,11 @@ def _traits(text: str) -> Traits:
 
 def tells_time(content: str) -> bool:
     """Whether the beginning of a text holds an expression of time."""
-    text = content[:TRAITS_CHARACTERS_MAX]
+    return _tells_time(content[:TRAITS_CHARACTERS_MAX])
+
+
+@lru_cache(maxsize=TRAITS_CACHED_MAX)
+def _tells_time(text: str) -> bool:
     if not _time_words.isdisjoint(_words(text.lower())):
         return True
     return _time_number(text) is not None

@@ -16,7 +16,7 @@ import structlog
 
 from recollect.orchestrator.search.vectors.building import Memory, Source, build
 from recollect.orchestrator.search.vectors.merging import to_merge
-from recollect.orchestrator.search.vectors.segment import Segment
+from recollect.orchestrator.search.vectors.segment import Living, Segment
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Worker, remaining_s
@@ -128,7 +128,7 @@ class Builders:
         with self._lock:
             self._take_notes()
             sources = to_merge(self._state.view.segments, self._sizes.ivf_min, idle=idle)
-        if not sources:
+        if not sources or not self._whole(sources):
             return False
         rows = sum(source.living for source in sources)
         try:
@@ -138,6 +138,20 @@ class Builders:
         with self._lock:
             self._state.merge(sources, segment)
         self.remove_files(source.segment for source in sources)
+        return True
+
+    def _whole(self, sources: Sequence[Living]) -> bool:
+        """Whether the files of some segments are as they were written: a merge would give damage a
+        new checksum. A damaged one stays as it is until the next start, which makes it anew."""
+        for source in sources:
+            name = source.segment.name
+            if self._files is not None and name is not None and not self._files.is_whole(name):
+                log.error(
+                    "The files of a segment were changed; restart the orchestrator.",
+                    action="merge",
+                    name=name,
+                )
+                return False
         return True
 
     def _build(self, sources: Sequence[Source], rows: int, ivf_min: int | None) -> Segment | None:

@@ -12,6 +12,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +97,24 @@ class VectorIndex:
             seconds=round(time.monotonic() - started, 3),
         )
 
-    def reconcile(self, nums: Numbers, seqs: Numbers) -> Numbers:
-        """Keep exactly these vectors of these sequence numbers; returns the numbers missing."""
+    def reconcile(
+        self, nums: Numbers, seqs: Numbers, trusted: Callable[[Numbers], bool] | None = None
+    ) -> Numbers:
+        """Keep exactly these vectors of these sequence numbers; returns the numbers missing.
+
+        Equal numbers do not prove equal vectors: the files may be of another store, or of a
+        history that a restored backup has undone. `trusted` is asked about what is kept, and if it
+        says no, nothing is.
+        """
+        nums = np.asarray(nums, dtype=np.int64)
         with self._lock:
             self._take_notes()
-            missing = self._state.keep_only(
-                np.asarray(nums, dtype=np.int64), np.asarray(seqs, dtype=np.int64)
-            )
+            missing = self._state.keep_only(nums, np.asarray(seqs, dtype=np.int64))
+        kept = np.setdiff1d(nums, missing)
+        if trusted is not None and len(kept) and not trusted(kept):
+            log.warning("The saved index is not of this store; it is made anew.", action="open")
+            self._forget()
+            missing = nums
         self._builders.look_at_segments()
         return missing
 
@@ -195,6 +207,9 @@ class VectorIndex:
     def discard(self) -> None:
         """Close, and remove the files; for an index that another has replaced."""
         self.close()
+        self._forget()
+
+    def _forget(self) -> None:
         with self._lock:
             segments = [living.segment for living in self._state.view.segments]
             self._notes.clear()

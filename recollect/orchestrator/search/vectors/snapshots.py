@@ -99,6 +99,15 @@ class SnapshotFolder:
             name = f"segment-{self._last:08d}"
         return Draft(self.path, name, self._model, self._dimensions)
 
+    def is_whole(self, name: str) -> bool:
+        """Whether a segment's files are still as they were written."""
+        path = self.path / name
+        try:
+            manifest = _read_manifest(path / MANIFEST)
+            return all(_facts(path / part) == facts for part, facts in manifest.files.items())
+        except (OSError, Damaged, msgspec.MsgspecError):
+            return False
+
     def remove(self, name: str) -> None:
         """Remove a segment's files; searches that still use them are not disturbed."""
         # Renamed first, so that a crash half-way leaves a leftover and not a damaged segment.
