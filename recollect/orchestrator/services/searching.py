@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Awaitable
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.past import PastSearch
-from recollect.orchestrator.search.scope import Scoping
+from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -26,6 +28,9 @@ from recollect.protocol.operation import Operation
 from recollect.protocol.operations import SearchMemory, SemanticSearch
 
 Found = list[tuple[MemoryRow, float]]
+
+INLINE_S_MAX = 0.0005
+EXPIRED_SPARE = 4
 
 
 class SearchService:
@@ -50,12 +55,14 @@ class SearchService:
         self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
+        # About how long the index takes for a search, as lately seen by whichever thread.
+        self._index_s = 0.0
 
     @reads(SearchMemory)
     async def search_memory(self, call: Call, operation: SearchMemory) -> records.MemoriesFound:
         limit = self._validator.page(operation.limit)
         self._validator.text("query", operation.query, "query_chars_max")
-        threshold = check_threshold(operation.threshold)
+        check_threshold(operation.threshold)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
@@ -80,47 +87,88 @@ class SearchService:
             return self._store.rows_of(session, hits)
 
         found = await self._storage.read(read)
-        return self._answer(call, operation, found, limit, offset, threshold, "lexical")
+        return self._answer(call, operation, found, limit, offset, "lexical")
 
     @reads(SemanticSearch)
-    async def semantic_search(self, call: Call, operation: SemanticSearch) -> records.MemoriesFound:
+    def semantic_search(
+        self, call: Call, operation: SemanticSearch
+    ) -> records.MemoriesFound | Awaitable[records.MemoriesFound]:
         k = self._validator.page(operation.k)
         self._validator.text("query", operation.query, "query_chars_max")
-        threshold = check_threshold(operation.threshold)
+        check_threshold(operation.threshold)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
             moment_us or call.now_us, namespace=operation.namespace, filters=operation.filters
         )
-        meaning = self._store.meanings.current
-        vector = await self._query_vector(meaning, operation)
         wanted = offset + k + 1
+        meaning = self._store.meanings.current
+        vector = ready_vector(meaning, operation)
         if moment_us is not None:
-            found = await self._past.by_meaning(
-                self._storage, meaning, vector, scope, moment_us, wanted
+            return self._nearest_then(call, operation, meaning, vector, scope, moment_us, wanted)
+        if vector is None:
+            return self._nearest_later(call, operation, meaning, None, scope, wanted)
+        if scope.narrow is None and self._storage.inline_reads and self._index_s <= INLINE_S_MAX:
+            # Quicker than a thread could be woken to do it.
+            ready = vector
+            found = self._storage.read_inline(
+                lambda session: self._near_rows(session, meaning, ready, scope, wanted, call.now_us)
             )
-        else:
-            found = await self._storage.read(
-                lambda session: self._store.rows_of(
-                    session, self._nearest.find(session, meaning.index, vector, wanted, scope)
-                )
-            )
-        return self._answer(call, operation, found[offset:], k, offset, threshold, "semantic")
+            return self._answer(call, operation, found[offset:], k, offset, "semantic")
+        return self._nearest_later(call, operation, meaning, vector, scope, wanted)
 
-    async def _query_vector(self, meaning: Meaning, operation: SemanticSearch) -> Vectors:
-        if operation.vector is None:
-            return await meaning.embedding.query(operation.query)
-        vector = np.array(operation.vector, dtype=np.float32)
-        if len(vector) != meaning.embedding.dimensions:
-            raise InvalidArgument(
-                f"vector has {len(vector)} numbers; vectors of {meaning.model} have "
-                f"{meaning.embedding.dimensions}. Vectors of different models are not compared.",
-                field="vector",
-            )
-        norm = float(np.linalg.norm(vector))
-        if not math.isfinite(norm):
-            raise InvalidArgument("vector has a number that is not finite.", field="vector")
-        return vector / norm if norm else vector
+    async def _nearest_later(
+        self,
+        call: Call,
+        operation: SemanticSearch,
+        meaning: Meaning,
+        vector: Vectors | None,
+        scope: Scope,
+        wanted: int,
+    ) -> records.MemoriesFound:
+        asked = await meaning.embedding.query(operation.query) if vector is None else vector
+        found = await self._storage.read(
+            lambda session: self._near_rows(session, meaning, asked, scope, wanted, call.now_us)
+        )
+        offset = wanted - operation.k - 1
+        return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+
+    async def _nearest_then(
+        self,
+        call: Call,
+        operation: SemanticSearch,
+        meaning: Meaning,
+        vector: Vectors | None,
+        scope: Scope,
+        moment_us: int,
+        wanted: int,
+    ) -> records.MemoriesFound:
+        asked = await meaning.embedding.query(operation.query) if vector is None else vector
+        found = await self._past.by_meaning(self._storage, meaning, asked, scope, moment_us, wanted)
+        offset = wanted - operation.k - 1
+        return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+
+    def _near_rows(
+        self,
+        session: Session,
+        meaning: Meaning,
+        vector: Vectors,
+        scope: Scope,
+        wanted: int,
+        now_us: int,
+    ) -> Found:
+        if scope.narrow is None:
+            # The index holds the living; only what expired since must be left out.
+            more = wanted + EXPIRED_SPARE
+            began_s = time.perf_counter()
+            hits = meaning.index.search(vector, more)
+            self._index_s += (time.perf_counter() - began_s - self._index_s) / 8
+            found = [hit for hit in self._store.rows_of(session, hits) if hit[0].alive(now_us)]
+            if len(found) >= wanted or len(hits) < more:
+                return found[:wanted]
+        return self._store.rows_of(
+            session, self._nearest.find(session, meaning.index, vector, wanted, scope)
+        )
 
     def _answer(
         self,
@@ -129,9 +177,9 @@ class SearchService:
         found: Found,
         limit: int,
         offset: int,
-        threshold: float,
         part: str,
     ) -> records.MemoriesFound:
+        threshold = check_threshold(operation.threshold)  # type: ignore[attr-defined]
         fitting = [(row, score) for row, score in found if score >= threshold]
         more = len(fitting) > limit
         results: list[Any] = []
@@ -147,6 +195,27 @@ class SearchService:
             "count": len(results),
             "cursor": make_cursor(operation, [offset + limit]) if more else None,
         }
+
+
+def ready_vector(meaning: Meaning, operation: SemanticSearch) -> Vectors | None:
+    """The vector of a query if it need not be waited for."""
+    embedding = meaning.embedding
+    if operation.vector is None:
+        if embedding.inline:
+            made: Vectors = embedding.embed_now([operation.query], "query")[0]
+            return made
+        return embedding.known(operation.query, "query")
+    vector = np.array(operation.vector, dtype=np.float32)
+    if len(vector) != embedding.dimensions:
+        raise InvalidArgument(
+            f"vector has {len(vector)} numbers; vectors of {meaning.model} have "
+            f"{embedding.dimensions}. Vectors of different models are not compared.",
+            field="vector",
+        )
+    norm = float(np.linalg.norm(vector))
+    if not math.isfinite(norm):
+        raise InvalidArgument("vector has a number that is not finite.", field="vector")
+    return vector / norm if norm else vector
 
 
 def offset_of(operation: Any) -> int:
