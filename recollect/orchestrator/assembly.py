@@ -18,14 +18,14 @@ from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.choosing import (
-    TARGET,
     Choice,
     choose,
     read_known,
     remember,
+    shadow_dimensions,
 )
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
-from recollect.orchestrator.embedding.meaning import Meanings
+from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.error_bus import ErrorBus
@@ -60,7 +60,6 @@ from recollect.orchestrator.services.searching import SearchService
 from recollect.orchestrator.services.sessions import SessionService
 from recollect.orchestrator.services.system import SystemService
 from recollect.orchestrator.storage.interface import Storage
-from recollect.orchestrator.storage.properties import set_property
 from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
@@ -125,9 +124,9 @@ class Orchestrator:
                     store,
                     lexical,
                     nearest,
-                    depth=settings.recall.candidates,
                     turns_around=settings.recall.turns_around,
                 ),
+                settings.recall.candidates,
                 past,
                 authors,
                 scoping,
@@ -168,8 +167,8 @@ class Orchestrator:
         warming = self.storage.read(self._lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())
         if choice.target is not None:
-            await self._move_to(choice.target)
-        if not self._reembedding.running:
+            self._reembedding.start(choice.target, partial(self._make_target, choice.target))
+        else:
             model = self.meanings.current.model
             await asyncio.to_thread(self._providers.forget_other_indexes, model)
             self._background.append(asyncio.create_task(self._reembedding.tidy()))
@@ -205,23 +204,11 @@ class Orchestrator:
         placeholder.index.close()
         return choice
 
-    async def _move_to(self, target: EmbedderSpec) -> None:
-        """Begin to embed everything with another model, or go on with it."""
-        try:
-            embedder = await asyncio.to_thread(self._providers.embedder, target)
-        except RecollectError as error:
-            log.warning(
-                "The configured embedding model cannot be had; the present one stays in use.",
-                action="reembed",
-                in_use=self.meanings.current.model,
-                reason=error.message,
-            )
-            return
-        if embedder.model == self.meanings.current.model:
-            await self.storage.write(lambda t: set_property(t, TARGET, None))
-            return
-        loop = asyncio.get_running_loop()
-        self._reembedding.start(target, self._providers.meaning(embedder, loop))
+    async def _make_target(self, target: EmbedderSpec) -> Meaning:
+        """The model that the store moves to, if it can be had."""
+        dimensions = await self.storage.read(shadow_dimensions)
+        embedder = await asyncio.to_thread(self._providers.embedder, target, dimensions)
+        return self._providers.meaning(embedder, asyncio.get_running_loop())
 
     async def stop(self) -> bool:
         """Answer what was accepted, write what was noted; whether that was done in time."""

@@ -55,8 +55,8 @@ class Prefetched(msgspec.Struct, frozen=True):
     """The vectors of the texts that its functions name."""
 
     def embedded(self, text: str) -> Embedded:
-        """One of those vectors."""
-        return Embedded(self.meaning, [text], [self.vectors[text]])
+        """One of those vectors; none if the model was just exchanged for one that takes longer."""
+        return Embedded(self.meaning, [text], [self.vectors.get(text)])
 
 
 class Once:
@@ -120,12 +120,10 @@ class Prefetch:
         once = [function for function in functions if isinstance(function, Once)]
         texts = [text for function in once for text in function.texts]
         meaning, vectors = self._meanings.current, dict[str, Vectors | None]()
-        if texts:
+        if texts and meaning.embedding.inline:
             embedded = self._meanings.embed_now(texts)
-            meaning, vectors = (
-                embedded.meaning,
-                dict(zip(texts, embedded.vectors, strict=True)),
-            )
+            meaning = embedded.meaning
+            vectors.update(zip(texts, embedded.vectors, strict=True))
         return Prefetched(_known(session, once), meaning, vectors)
 
 

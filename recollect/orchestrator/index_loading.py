@@ -9,7 +9,7 @@ import numpy as np
 
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
+from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 
@@ -21,10 +21,7 @@ TABLES = ("vectors", "shadow_vectors")
 PAIRS = """
 SELECT string_agg(CAST(num AS TEXT), ','), string_agg(CAST(seq AS TEXT), ',') FROM {table}
 """
-# All of them in order, or those of a range that are asked for: a list would be too long for SQL.
-PAGE = """
-SELECT num, seq, model, vector FROM {table} WHERE num >= ? AND num <= ? ORDER BY num LIMIT ?
-"""
+PAGE = "SELECT num, seq, model, vector FROM {table} WHERE num IN ({marks}) ORDER BY num"
 DROP = "DELETE FROM {table} WHERE num = ?"
 VECTOR = "SELECT model, vector FROM {table} WHERE num = ?"
 
@@ -93,21 +90,18 @@ def numbers(listed: str | None) -> Numbers:
 
 def _load_page(table: str, meaning: Meaning, wanted: Numbers, session: Session) -> list[int]:
     """Load some vectors; returns the numbers of those that do not fit."""
-    asked = set(wanted.tolist())
     length = VECTOR_ITEM_BYTES * meaning.embedding.dimensions
     misfits, nums, seqs, parts = list[int](), list[int](), list[int](), list[bytes]()
-    after, last = int(wanted[0]), int(wanted[-1])
-    while rows := session.execute(PAGE.format(table=table), (after, last, PAGE_ROWS)):
-        for num, seq, model, vector in rows:
-            if num not in asked:
-                continue
+    for start in range(0, len(wanted), ROWS_AT_ONCE):
+        part = wanted[start : start + ROWS_AT_ONCE].tolist()
+        sql = PAGE.format(table=table, marks=", ".join("?" for _ in part))
+        for num, seq, model, vector in session.execute(sql, part):
             if model != meaning.model or len(vector) != length:
                 misfits.append(num)
                 continue
             nums.append(num)
             seqs.append(seq)
             parts.append(bytes(vector))
-        after = rows[-1][0] + 1
     if nums:
         vectors: Vectors = np.frombuffer(b"".join(parts), dtype=np.float32)
         meaning.index.load(

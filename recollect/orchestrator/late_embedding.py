@@ -9,9 +9,10 @@ import structlog
 
 from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, MemoryStore, meaning_of
+from recollect.orchestrator.reembedding import embedded_singly
 from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
-from recollect.protocol.errors import EmbedderUnavailable, Overloaded, RecollectError
+from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
 
@@ -19,6 +20,8 @@ IDLE_S = 0.5
 PAUSE_S_MIN = 0.5
 PAUSE_S_MAX = 30.0
 PAGE_TEXTS = 256
+REFUSED_ROUNDS = 1_000
+REFUSED_MAX = 10_000
 SEARCH_ROWS = 20_000
 SEARCH_PAUSE_S = 0.02
 
@@ -44,27 +47,31 @@ class LateEmbedding:
         self._storage = storage
         self._store = store
         self.last_error: str | None = None
-        # Up to here the waiting ones were tried in this round; one that fails is passed over.
+        # Up to here the waiting ones were tried in this round.
         self._tried_num = 0
+        # How many rounds a memory is passed over, because the embedder refused it.
+        self._rounds_left: dict[int, int] = {}
 
     async def run(self) -> None:
         """Embed what waits, whenever something does; patiently while the embedder is away."""
-        await self._find_forgotten()
         pause_s = PAUSE_S_MIN
+        searched = False
         while True:
             try:
+                if not searched:
+                    await self._find_forgotten()
+                    searched = True
                 done = await self._step()
                 pause_s, self.last_error = PAUSE_S_MIN, None
                 if not done:
                     await asyncio.sleep(IDLE_S)
-            except RecollectError as error:
+            except Exception as error:  # nothing may end this while memories wait
+                reason = error.message if isinstance(error, RecollectError) else repr(error)
                 if self.last_error is None:
                     log.warning(
-                        "Memories wait for their vectors.",
-                        action="embed_late",
-                        reason=error.message,
+                        "Memories wait for their vectors.", action="embed_late", reason=reason
                     )
-                self.last_error = error.message
+                self.last_error = reason
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
@@ -76,23 +83,33 @@ class LateEmbedding:
     async def _step(self) -> int:
         params = (self._tried_num, PAGE_TEXTS)
         found = await self._storage.read(lambda session: session.execute(WAITING, params))
-        if not found:
+        rows = [MemoryRow(*row) for row in found]
+        if not rows:
+            # A round is over. What was refused in it is tried again in a later one.
             self._tried_num = 0
             return 0
-        rows = [MemoryRow(*row) for row in found]
         meaning = self._store.meanings.current
-        texts = [meaning_of(row) for row in rows]
-        try:
-            vectors = await meaning.embedding.documents(texts)
-        except (EmbedderUnavailable, Overloaded):
-            # Perhaps one text is to blame: alone, it holds up no other.
-            rows, texts = rows[:1], texts[:1]
-            self._tried_num = rows[0].num
-            vectors = await meaning.embedding.documents(texts)
-        await self._storage.write(
-            partial(self._keep, rows, Embedded(meaning, texts, list(vectors)))
-        )
-        return len(rows)
+        wanted = [row for row in rows if self._rounds_left.get(row.num, 0) <= 0]
+        made = await embedded_singly(meaning.embedding, wanted)
+        self._count_rounds(rows, wanted, {row.num for row, _ in made})
+        if made:
+            kept = [row for row, _ in made]
+            embedded = Embedded.of(
+                meaning, [meaning_of(row) for row in kept], [pooled for _, pooled in made]
+            )
+            await self._storage.write(partial(self._keep, kept, embedded))
+        self._tried_num = rows[-1].num
+        return len(made)
+
+    def _count_rounds(self, rows: list[MemoryRow], wanted: list[MemoryRow], made: set[int]) -> None:
+        """Pass over what was refused for some rounds, so that it is not asked for ceaselessly."""
+        for row in rows:
+            left = self._rounds_left.pop(row.num, 0)
+            if left > 0:
+                self._rounds_left[row.num] = left - 1
+        for row in wanted:
+            if row.num not in made and len(self._rounds_left) < REFUSED_MAX:
+                self._rounds_left[row.num] = REFUSED_ROUNDS
 
     def _keep(
         self, rows: list[MemoryRow], embedded: Embedded, transaction: WriteTransaction

@@ -30,13 +30,17 @@ from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, Ver
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 1_000
-INSERT_VECTOR = Insert("vectors", ("num", "model", "vector", "seq"))
+INSERT_VECTOR = Insert("vectors", ("num", "model", "vector", "seq", "passages"))
 REPLACE_VECTOR = """
-INSERT INTO vectors (num, model, vector, seq) VALUES (?, ?, ?, ?)
+INSERT INTO vectors (num, model, vector, seq, passages) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (num) DO UPDATE SET
-    model = excluded.model, vector = excluded.vector, seq = excluded.seq
+    model = excluded.model, vector = excluded.vector, seq = excluded.seq,
+    passages = excluded.passages
 """
 SELECT_VECTORS = "SELECT num, vector FROM vectors WHERE model = ? AND num IN ({marks})"
+SELECT_PASSAGES = """
+SELECT num, passages FROM vectors WHERE model = ? AND passages IS NOT NULL AND num IN ({marks})
+"""
 DROP_VECTOR = (
     "DELETE FROM vectors WHERE num = ?",
     "DELETE FROM shadow_vectors WHERE num = ?",
@@ -114,6 +118,18 @@ class MemoryStore:
                 found[num] = np.frombuffer(vector, dtype=np.float32)
         return found
 
+    def passages_of(
+        self, session: Session, meaning: Meaning, nums: Sequence[int]
+    ) -> dict[int, bytes]:
+        """What is kept of the passages of some memories, where there are several; a short list."""
+        sql = SELECT_PASSAGES.format(marks=", ".join("?" for _ in nums))
+        length = meaning.embedding.dimensions
+        return {
+            num: bytes(kept)
+            for num, kept in session.execute(sql, (meaning.model, *nums))
+            if kept and len(kept) % length == 0
+        }
+
     def require(
         self, session: Session, memory_id: str, now_us: int, what: str = "memory"
     ) -> MemoryRow:
@@ -164,11 +180,13 @@ class MemoryStore:
         embedded = self._current(embedded)
         model = embedded.meaning.model
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
-        vectors = []
-        for draft, vector in zip(drafts, embedded.vectors, strict=True):
+        vectors, stored = [], []
+        for place, (draft, vector) in enumerate(zip(drafts, embedded.vectors, strict=True)):
             if vector is not None:
                 vectors.append((draft, vector))
-        transaction.insert(INSERT_VECTOR, [(d.num, model, v.tobytes(), d.seq) for d, v in vectors])
+                passages = embedded.passages_at(place)
+                stored.append((draft.num, model, vector.tobytes(), draft.seq, passages))
+        transaction.insert(INSERT_VECTOR, stored)
         if len(vectors) < len(drafts):
             found = {draft.num for draft, _ in vectors}
             transaction.insert(EMBED_LATER, [(d.num,) for d in drafts if d.num not in found])
@@ -252,7 +270,7 @@ class MemoryStore:
     def _drop_vector(self, transaction: WriteTransaction, row: MemoryRow) -> None:
         for statement in DROP_VECTOR:
             transaction.execute(statement, (row.num,))
-        transaction.after_commit.append(lambda: self.meanings.current.index.remove(row.num))
+        transaction.after_commit.append(lambda: self.meanings.remove(row.num))
 
     def _replace_vector(
         self, transaction: WriteTransaction, row: MemoryRow, embedded: Embedded | None
@@ -268,7 +286,10 @@ class MemoryStore:
             transaction.execute(EMBED_LATER_AGAIN, (row.num,))
             return
         meaning = embedded.meaning
-        transaction.execute(REPLACE_VECTOR, (row.num, meaning.model, vector.tobytes(), row.seq))
+        transaction.execute(
+            REPLACE_VECTOR,
+            (row.num, meaning.model, vector.tobytes(), row.seq, embedded.passages_at(0)),
+        )
         transaction.execute(EMBEDDED, (row.num,))
         transaction.after_commit.append(lambda: meaning.index.put(row.num, vector, row.seq))
 
@@ -285,7 +306,10 @@ class MemoryStore:
             return False
         meaning = embedded.meaning
         now_seq = transaction.last_seq()
-        transaction.execute(REPLACE_VECTOR, (num, meaning.model, vector.tobytes(), now_seq))
+        transaction.execute(
+            REPLACE_VECTOR,
+            (num, meaning.model, vector.tobytes(), now_seq, embedded.passages_at(0)),
+        )
         transaction.execute(EMBEDDED, (num,))
         transaction.after_commit.append(lambda: meaning.index.put(num, vector, now_seq))
         return True
@@ -305,7 +329,9 @@ class MemoryStore:
 
     def erase(self, call: Call, transaction: WriteTransaction, erased: Iterable[MemoryRow]) -> None:
         """Remove memories for good; only the journal still knows that they were."""
+        authors: set[tuple[str, str | None]] = set()
         for row in erased:
+            authors.add((row.namespace, author_of(row.created_by, metadata_of(row))))
             record(
                 call,
                 transaction,
@@ -317,11 +343,13 @@ class MemoryStore:
                 transaction.execute(statement, (row.num,))
             transaction.texts[row.num] = None
             transaction.after_commit.append(self._forget_effect(row))
+        for namespace, author in authors:
+            self._authors.forget(transaction, namespace, author)
 
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:
         def effect() -> None:
             self.cache.drop(row.id)
-            self.meanings.current.index.remove(row.num)
+            self.meanings.remove(row.num)
 
         return effect
 

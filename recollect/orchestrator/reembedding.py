@@ -8,7 +8,7 @@ restart goes on where it was.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,9 @@ import numpy as np
 import structlog
 
 from recollect.orchestrator.embedding.choosing import ACTIVE, TARGET
-from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
+from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.index_loading import load_index
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, meaning_of
@@ -25,7 +26,7 @@ from recollect.orchestrator.rows import COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.orchestrator.storage.properties import set_property
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import EmbedderUnavailable, RecollectError
 
 log = structlog.get_logger()
 
@@ -33,6 +34,8 @@ PAGE_TEXTS = 256
 CATCH_UP_ROWS = 256
 CLEAR_ROWS = 2_000
 BEHIND_MAX = 1_000_000
+GRACE_S = 0.2
+HARMLESS = "A harmless text."
 CLEAR_PAUSE_S = 0.02
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
@@ -47,9 +50,10 @@ WHERE v.seq > ? AND (s.num IS NULL OR s.seq < v.seq) ORDER BY v.seq LIMIT ?
 """
 LIVING = f"SELECT {COLUMNS} FROM memories WHERE num = ? AND deleted_us IS NULL"
 KEEP = """
-INSERT INTO shadow_vectors (num, model, vector, seq) VALUES (?, ?, ?, ?)
+INSERT INTO shadow_vectors (num, model, vector, seq, passages) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (num) DO UPDATE SET
-    model = excluded.model, vector = excluded.vector, seq = excluded.seq
+    model = excluded.model, vector = excluded.vector, seq = excluded.seq,
+    passages = excluded.passages
 """
 STILL_LIVING = "SELECT 1 FROM memories WHERE num = ? AND deleted_us IS NULL"
 FORGET = "DELETE FROM shadow_vectors WHERE num = ?"
@@ -62,10 +66,14 @@ CLEAR = """
 DELETE FROM shadow_vectors WHERE num IN (SELECT num FROM shadow_vectors ORDER BY num LIMIT ?)
 RETURNING 1
 """
-OTHERS = "SELECT num FROM vectors WHERE seq > ? AND model <> ?"
+OTHERS = "SELECT num FROM vectors WHERE seq >= ? AND model <> ?"
 FOREIGN = "SELECT 1 FROM shadow_vectors WHERE model <> ? LIMIT 1"
 LAST = "SELECT coalesce(max(num), 0) FROM shadow_vectors"
 COUNT = "SELECT count(*) FROM vectors"
+
+
+Make = Callable[[], Awaitable[Meaning]]
+"""Makes the meaning that is to come into use; it may not be possible yet."""
 
 
 class Reembedding:
@@ -86,17 +94,28 @@ class Reembedding:
         """How far it is, for `stats`."""
         return dict(self._status)
 
-    def start(self, spec: EmbedderSpec, target: Meaning) -> None:
+    def start(self, spec: EmbedderSpec, make: Make) -> None:
         """Begin, or go on after a restart; the caller has seen to it that none is under way."""
-        self._status = {"state": "running", "target": target.model, "done": 0, "total": None}
-        self._task = asyncio.create_task(self._persist(spec, target))
+        self._status = {"state": "running", "target": spec.describe(), "done": 0, "total": None}
+        self._task = asyncio.create_task(self._persist(spec, make))
 
     async def tidy(self) -> None:
-        """Remove what an exchange left behind that was not finished, or was given up."""
+        """Remove what an exchange left behind that was not finished."""
         try:
             await self._clear()
         except RecollectError as error:
             log.warning("Old vectors are still there.", action="reembed", reason=error.message)
+
+    async def give_up(self) -> None:
+        """Stay with the present model."""
+        await self.stop()
+        coming, self._meanings.coming = self._meanings.coming, None
+        await self._storage.write(lambda transaction: set_property(transaction, TARGET, None))
+        self._status = {"state": "idle"}
+        if coming is not None:
+            await coming.embedding.retire()
+            await asyncio.to_thread(coming.index.discard)
+        await self.tidy()
 
     async def stop(self) -> None:
         """Stop where it is."""
@@ -104,10 +123,20 @@ class Reembedding:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _persist(self, spec: EmbedderSpec, target: Meaning) -> None:
+    async def _persist(self, spec: EmbedderSpec, make: Make) -> None:
+        """Try until it is done: a model that is away, or a full disk, may be mended any time."""
         retry_s = RETRY_S_MIN
+        target: Meaning | None = None
+        prepared = False
         while True:
             try:
+                if target is None:
+                    target = await make()
+                    if target.model == self._meanings.current.model:
+                        return await self._settle_for(target)
+                if not prepared:
+                    await self._prepare(spec, target)
+                    prepared = True
                 old = await self._run(spec, target)
                 break
             except RecollectError as error:
@@ -122,19 +151,28 @@ class Reembedding:
                 return
         await self._put_away(old)
 
-    async def _run(self, spec: EmbedderSpec, target: Meaning) -> Meaning:
-        """Bring the new model into use; returns the old one."""
+    async def _settle_for(self, target: Meaning) -> None:
+        """Nothing need be done: the model is in use already."""
+        await self._storage.write(lambda transaction: set_property(transaction, TARGET, None))
+        await target.embedding.retire()
+        self._status = {"state": "idle"}
+
+    async def _prepare(self, spec: EmbedderSpec, target: Meaning) -> None:
         storage = self._storage
         await storage.write(lambda transaction: set_property(transaction, TARGET, spec.to_text()))
         if await storage.read(lambda s: bool(s.execute(FOREIGN, (target.model,)))):
             await self._clear()
         await load_index(storage, target, "shadow_vectors")
+        self._meanings.coming = target
         [(total,)] = await storage.read(lambda s: s.execute(COUNT))
-        [(after,)] = await storage.read(lambda s: s.execute(LAST))
-        self._status |= {"total": total, "done": len(target.index)}
+        self._status |= {"target": target.model, "total": total, "done": len(target.index)}
         log.info("Re-embedding begins.", action="reembed", model=target.model, memories=total)
+
+    async def _run(self, spec: EmbedderSpec, target: Meaning) -> Meaning:
+        """Bring the new model into use; returns the old one."""
+        [(after,)] = await self._storage.read(lambda s: s.execute(LAST))
         while True:
-            seq, rows = await storage.read(partial(_next, after))
+            seq, rows = await self._storage.read(partial(_next, after))
             if not rows:
                 break
             await self._embed(target, seq, rows)
@@ -153,18 +191,18 @@ class Reembedding:
             since_seq = reached_seq
 
     async def _embed(self, target: Meaning, seq: int, rows: list[MemoryRow]) -> None:
-        if not rows:
+        made = await embedded_singly(target.embedding, rows)
+        if not made:
             return
-        vectors = await target.embedding.documents([meaning_of(row) for row in rows])
-        kept = await self._storage.write(partial(_keep, target.model, seq, rows, vectors))
-        if kept:
-            chosen = [place for place, row in enumerate(rows) if row.num in kept]
+        kept = await self._storage.write(partial(_keep, target.model, seq, made))
+        chosen = [(row, pooled) for row, pooled in made if row.num in kept]
+        if chosen:
             # Off the loop, because it writes a segment now and then.
             await asyncio.to_thread(
                 target.index.load,
-                np.array([rows[place].num for place in chosen], dtype=np.int64),
+                np.array([row.num for row, _ in chosen], dtype=np.int64),
                 np.full(len(chosen), seq, dtype=np.int64),
-                vectors[chosen],
+                np.stack([pooled.vector for _, pooled in chosen]),
             )
         self._status["done"] = len(target.index)
 
@@ -183,6 +221,8 @@ class Reembedding:
             # Written between the commit and the exchange: with vectors of the old model.
             await self._storage.write(partial(_sweep, self._switched_seq, target))
             await old.embedding.retire()
+            # Those who have their query's vector are about to look into the old index.
+            await asyncio.sleep(GRACE_S)
             await asyncio.to_thread(old.index.discard)
             await self._clear()
         except RecollectError as error:
@@ -191,7 +231,7 @@ class Reembedding:
 
     def _exchange(self, target: Meaning) -> Callable[[], None]:
         def exchange() -> None:
-            self._meanings.current = target
+            self._meanings.current, self._meanings.coming = target, None
 
         return exchange
 
@@ -217,16 +257,49 @@ def _behind(since_seq: int, session: Session) -> tuple[int, int | None, list[Mem
     return int(seq), reached_seq, rows
 
 
+async def embedded_singly(
+    embedding: Embedding, rows: Sequence[MemoryRow]
+) -> list[tuple[MemoryRow, Pooled]]:
+    """What the embedder makes of some memories; one that it refuses is left out.
+
+    Whether it refuses a text or is away, a harmless text tells.
+    """
+    if not rows:
+        return []
+    texts = [meaning_of(row) for row in rows]
+    try:
+        return list(zip(rows, await embedding.pooled(texts), strict=True))
+    except EmbedderUnavailable:
+        await embedding.pooled([HARMLESS])
+    made: list[tuple[MemoryRow, Pooled]] = []
+    for row, text in zip(rows, texts, strict=True):
+        try:
+            [pooled] = await embedding.pooled([text])
+            made.append((row, pooled))
+        except EmbedderUnavailable as error:
+            await embedding.pooled([f"{HARMLESS} {row.num}"])
+            log.warning(
+                "A memory could not be embedded.",
+                action="embed",
+                memory_id=row.id,
+                reason=error.message,
+            )
+    return made
+
+
 def _keep(
-    model: str, seq: int, rows: list[MemoryRow], vectors: Vectors, transaction: WriteTransaction
+    model: str,
+    seq: int,
+    made: list[tuple[MemoryRow, Pooled]],
+    transaction: WriteTransaction,
 ) -> set[int]:
     """Keep new vectors, except of memories that were deleted meanwhile; the numbers of the kept."""
-    kept = {row.num for row in rows if transaction.execute(STILL_LIVING, (row.num,))}
+    kept = {row.num for row, _ in made if transaction.execute(STILL_LIVING, (row.num,))}
     transaction.executemany(
         KEEP,
         [
-            (row.num, model, vector.tobytes(), seq)
-            for row, vector in zip(rows, vectors, strict=True)
+            (row.num, model, pooled.vector.tobytes(), seq, pooled.passages or None)
+            for row, pooled in made
             if row.num in kept
         ],
     )

@@ -11,9 +11,11 @@ from recollect.protocol.operations import (
     AddMemory,
     BatchAddMemories,
     DeleteMemory,
+    GetMemory,
     Recall,
     SearchMemory,
     SemanticSearch,
+    Stats,
     UpdateMemory,
 )
 from tests.harness.worlds import World
@@ -202,3 +204,54 @@ def test_no_query_is_an_error(world: World, way: Any, query: str) -> None:
         assert "\x00" in query
     else:
         assert answer["status"] == "success"
+
+
+@pytest.mark.parametrize("variety", [0.0, 0.5])
+def test_a_long_walk_through_recall_repeats_nothing(world: World, variety: float) -> None:
+    words = ["coffee", "winter", "garden", "river", "stone", "light", "paper", "harbour"]
+    items = [
+        {"content": f"{words[n % 8]} {words[n % 5]} {words[n % 3]} note {n} in the garden"}
+        for n in range(400)
+    ]
+    world(BatchAddMemories(items))
+    seen: list[str] = []
+    cursor = None
+    for _ in range(100):
+        page = world(Recall("coffee in the winter garden", 10, diversity=variety, cursor=cursor))
+        seen += [result["id"] for result in page["results"]]
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    assert cursor is None
+    assert len(seen) == len(set(seen)) >= 100
+
+
+def test_a_filter_on_what_reads_change_sees_the_latest_reads(world: World) -> None:
+    memory_id = add(world, "lighthouse on the cliff")
+    often = {"access_count": {"gte": 3}}
+    for way in WAYS:
+        assert ids(world(way("lighthouse", filters=often))) == []
+    for _ in range(4):
+        world(GetMemory(memory_id))
+    world.run(world.orchestrator._accesses.flush())
+    for way in WAYS:
+        assert ids(world(way("lighthouse", filters=often))) == [memory_id]
+
+
+def test_the_past_of_many_changed_memories_is_found_by_words(world: World) -> None:
+    made = world(BatchAddMemories([{"content": f"token{'x' * n}"} for n in range(1, 40)]))
+    several = world(BatchAddMemories([{"content": f"plain {n}"} for n in range(600)]))
+    moment = world.clock.now_us() / 1_000_000
+    world.clock.advance(60)
+    for memory_id in [*several["memory_ids"], *made["memory_ids"]]:
+        world(UpdateMemory(memory_id, {"content": "something else"}))
+    wanted = made["memory_ids"][4]
+    assert ids(world(Recall("tokenxxxxx", 1, as_of=moment))) == [wanted]
+
+
+def test_a_changed_caption_is_found_by_meaning_at_once(world: World) -> None:
+    memory_id = add(world, "look at this", metadata={"caption": "a dog on a beach"})
+    world(UpdateMemory(memory_id, {"metadata_patch": {"caption": "a violin in a case"}}))
+    assert world(Stats())["embedding"]["waiting"] == 0
+    [found] = world(SemanticSearch("a violin in a case", 1))["results"]
+    assert found["score"] > 0.6

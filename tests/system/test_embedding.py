@@ -47,6 +47,22 @@ def test_the_local_model_finds_what_shares_no_word_with_the_question(tmp_path: P
         assert stats["embedding"]["dimensions"] == 384
 
 
+def test_the_local_model_finds_the_one_sentence_of_a_text_about_many_things(
+    tmp_path: Path,
+) -> None:
+    with OrchestratorProcess(tmp_path / "data", env=LOCAL) as process, process.client() as client:
+        wanted = client.add_memory(
+            "The parcel from the tailor came this morning and is in the hall. The physician told "
+            "him to rest for a week. Our web server is quicker since the move. Ships pass the "
+            "lighthouse at night. The invoice was paid late because of the holidays."
+        )["memory_id"]
+        client.add_memory("She asked her teacher about the exam, and he said that it went well.")
+        client.add_memory("What the plumber said about the pipes was not good news at all.")
+        client.add_memory("The dentist has moved to another street.")
+        found = client.recall("What did the doctor say?", 1)
+        assert [result["id"] for result in found["results"]] == [wanted]
+
+
 def test_a_store_moves_to_another_model_while_it_is_searched_and_written(tmp_path: Path) -> None:
     process = OrchestratorProcess(tmp_path / "data")
     with process, process.client() as client:

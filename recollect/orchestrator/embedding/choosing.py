@@ -28,6 +28,7 @@ CONFIGURED = "embedding_configured"
 when this was last decided."""
 
 STORED = "SELECT model, length(vector) FROM vectors ORDER BY num LIMIT 1"
+SHADOW = "SELECT length(vector) FROM shadow_vectors ORDER BY num LIMIT 1"
 ANY = "SELECT 1 FROM memories LIMIT 1"
 VECTOR_ITEM_BYTES = 4
 
@@ -54,7 +55,9 @@ class Choice(msgspec.Struct, frozen=True):
     target: EmbedderSpec | None
     configured: EmbedderSpec
     fallback_reason: str | None = None
-    """Why the configured model is not used, if it is not."""
+    """Why the model that should be in use is not, if it is not."""
+    provisional: bool = False
+    """Whether the light embedder stands in for what was asked for: the next start looks again."""
 
 
 def read_known(session: Session) -> Known:
@@ -69,6 +72,12 @@ def read_known(session: Session) -> Known:
     return Known(
         active, specs[1], specs[2], model, length // VECTOR_ITEM_BYTES, not session.execute(ANY)
     )
+
+
+def shadow_dimensions(session: Session) -> int | None:
+    """How long the vectors are that were made so far of the model the store is moving to."""
+    found = session.execute(SHADOW)
+    return int(found[0][0]) // VECTOR_ITEM_BYTES if found else None
 
 
 def choose(known: Known, configured: EmbedderSpec, make: Make) -> Choice:
@@ -97,13 +106,12 @@ def _first(configured: EmbedderSpec, make: Make) -> Choice:
         return Choice(configured, make(configured, None), None, configured)
     except RecollectError as error:
         light = hashed()
-        return Choice(light, make(light, None), None, configured, error.message)
+        return Choice(light, make(light, None), None, configured, error.message, provisional=True)
 
 
 def remember(choice: Choice, transaction: WriteTransaction) -> None:
     """Keep what was decided."""
     set_property(transaction, ACTIVE, choice.active.to_text())
-    # A fallback is not what was asked for: the next start looks again.
-    asked = choice.configured if choice.fallback_reason is None else None
+    asked = None if choice.provisional else choice.configured
     set_property(transaction, CONFIGURED, asked.to_text() if asked else None)
     set_property(transaction, TARGET, choice.target.to_text() if choice.target else None)

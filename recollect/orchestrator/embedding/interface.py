@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,14 @@ Vectors = npt.NDArray[np.float32]
 
 Kind = Literal["document", "query"]
 """What a text is; some models want to be told."""
+
+
+class Pooled(NamedTuple):
+    """What was made of one text."""
+
+    vector: Vectors
+    passages: bytes = b""
+    """Vectors of its passages, as they are kept; nothing if it is a single one."""
 
 
 class Embedder(Protocol):
@@ -29,4 +37,13 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds; it is not used afterwards."""
+        ...
+
+
+@runtime_checkable
+class PassageEmbedder(Embedder, Protocol):
+    """An embedder that also gives vectors of the passages of a document. It is never inline."""
+
+    def embed_with_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """The same rows as for documents, and what is kept of the passages of each text."""
         ...

@@ -18,7 +18,7 @@ from contextlib import suppress
 import numpy as np
 
 from recollect.orchestrator.embedding.cache import VectorCache, digest
-from recollect.orchestrator.embedding.interface import Kind, Vectors
+from recollect.orchestrator.embedding.interface import Kind, Pooled, Vectors
 from recollect.orchestrator.embedding.workers import Wanted, Workers
 from recollect.protocol.errors import (
     EmbedderUnavailable,
@@ -35,7 +35,7 @@ class Request:
 
     def __init__(self) -> None:
         self.keys: list[bytes] = []
-        self.rows: dict[bytes, Vectors] = {}
+        self.rows: dict[bytes, Pooled] = {}
         self.missing: set[bytes] = set()
         self.left = 0
         """Texts that were admitted and not looked at yet."""
@@ -53,7 +53,7 @@ class Request:
         if self._error is not None:
             raise self._error
 
-    def settle(self, key: bytes, row: Vectors) -> None:
+    def settle(self, key: bytes, row: Pooled) -> None:
         self.rows[key] = row
         self.missing.discard(key)
         if len(self.missing) <= self._enough:
@@ -100,21 +100,27 @@ class Lane:
         """Texts that no thread has taken yet."""
         return self._workers.waiting(self._kind) + self._promised
 
-    async def rows_of(self, texts: Sequence[str]) -> Vectors:
-        """One row a text."""
+    async def vectors_of(self, texts: Sequence[str]) -> Vectors:
+        """One vector a text, as rows."""
         request = Request()
         await self._fill(request, texts)
         rows, step = request.rows, self._slice_texts
-        vectors = np.empty((len(texts), len(rows[request.keys[0]])), np.float32)
+        vectors = np.empty((len(texts), len(rows[request.keys[0]].vector)), np.float32)
         for start in range(0, len(texts), step):
-            part = [rows[key] for key in request.keys[start : start + step]]
+            part = [rows[key].vector for key in request.keys[start : start + step]]
             np.stack(part, out=vectors[start : start + step])
             if start + step < len(texts):
                 await asyncio.sleep(0)
         return vectors
 
-    async def rows_within(self, texts: Sequence[str], wait_s: float) -> list[Vectors | None]:
-        """A row for each text, or None where none could be had in time."""
+    async def rows_of(self, texts: Sequence[str]) -> list[Pooled]:
+        """What is made of each text."""
+        request = Request()
+        await self._fill(request, texts)
+        return [request.rows[key] for key in request.keys]
+
+    async def rows_within(self, texts: Sequence[str], wait_s: float) -> list[Pooled | None]:
+        """What is made of each text, or None where it could not be had in time."""
         request = Request()
         with suppress(TimeoutError, EmbedderUnavailable, Overloaded):
             async with asyncio.timeout(wait_s):
@@ -147,7 +153,7 @@ class Lane:
                 self._idle.set_result(None)
                 self._idle = None
 
-    def settle(self, batch: Sequence[Wanted], outcome: Vectors | RecollectError) -> None:
+    def settle(self, batch: Sequence[Wanted], outcome: list[Pooled] | RecollectError) -> None:
         """Answer the callers of a micro-batch."""
         for at, text in enumerate(batch):
             _, requests = self._wanted.pop(text.key)

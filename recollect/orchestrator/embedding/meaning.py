@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.interface import Pooled, Vectors
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.protocol.errors import EmbedderUnavailable
@@ -33,6 +33,24 @@ class Embedded(msgspec.Struct, frozen=True):
     meaning: Meaning
     texts: Sequence[str]
     vectors: Sequence[Vectors | None]
+    passages: Sequence[bytes] = ()
+    """What is kept of the passages of each text; nothing at all if the model has none."""
+
+    @classmethod
+    def of(
+        cls, meaning: Meaning, texts: Sequence[str], pooled: Sequence[Pooled | None]
+    ) -> Embedded:
+        """What the embedder made of some texts."""
+        return cls(
+            meaning,
+            texts,
+            [None if one is None else one.vector for one in pooled],
+            [b"" if one is None else one.passages for one in pooled],
+        )
+
+    def passages_at(self, place: int) -> bytes | None:
+        """The passages of one text, if there are several."""
+        return (self.passages[place] or None) if self.passages else None
 
     def chosen(self, places: Sequence[int]) -> Embedded:
         """Only those at some places."""
@@ -40,6 +58,7 @@ class Embedded(msgspec.Struct, frozen=True):
             self.meaning,
             [self.texts[place] for place in places],
             [self.vectors[place] for place in places],
+            [self.passages[place] for place in places] if self.passages else (),
         )
 
 
@@ -51,7 +70,15 @@ class Meanings:
 
     def __init__(self, current: Meaning, wait_s: float) -> None:
         self.current = current
+        self.coming: Meaning | None = None
+        """The one that is being made to take its place."""
         self._wait_s = wait_s
+
+    def remove(self, num: int) -> None:
+        """A memory is gone, from what is in use and from what is coming."""
+        self.current.index.remove(num)
+        if self.coming is not None:
+            self.coming.index.remove(num)
 
     def embed_now(self, texts: Sequence[str]) -> Embedded:
         """Vectors from an embedder that needs no other thread."""
@@ -64,8 +91,8 @@ class Meanings:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors of memories, as many as can be had in time."""
         current = self.current
-        vectors = await current.embedding.documents_within(texts, self._wait_s)
-        return Embedded(current, texts, vectors)
+        pooled = await current.embedding.pooled_within(texts, self._wait_s)
+        return Embedded.of(current, texts, pooled)
 
     async def embed_one(self, text: str) -> Embedded:
         """The vector of one memory."""

@@ -1,7 +1,8 @@
 """An embedder that runs a model here: any folder with `model.onnx` and `tokenizer.json`.
 
 A text longer than the model can read at once is read in windows, and its vector is the mean over
-the tokens of all of them, up to a bound.
+the tokens of all of them, up to a bound. The vectors of its passages are means over their tokens in
+the same windows.
 
 Texts are run in small batches of similar length, so that hardly any padding is computed. A model
 with 8-bit weights scales a batch as a whole, so the vector of a text depends on its company: alone
@@ -12,7 +13,7 @@ sometimes as little as 0.95. Whoever asks whether two texts are the same must co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,13 @@ import numpy.typing as npt
 from recollect.models.catalogue import MODEL_FILE, TOKENIZER_FILE, Pooling
 from recollect.models.errors import ExtraMissing, ModelDamaged
 from recollect.orchestrator.embedding.interface import Kind, Vectors
+from recollect.orchestrator.embedding.passages import (
+    Labels,
+    PassageSums,
+    Spans,
+    Split,
+    labels_of,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -42,6 +50,8 @@ class _Window(NamedTuple):
 
     text: int
     ids: list[int]
+    labels: Labels | None = None
+    """The passage of each token; None if the text is not looked at by its passages."""
 
 
 class OnnxEmbedder:
@@ -60,7 +70,9 @@ class OnnxEmbedder:
         tokens_max: int = 256,
         windows_max: int = WINDOWS_MAX,
         threads: int = 1,
+        split: Split | None = None,
     ) -> None:
+        """With `split`, documents have vectors of their passages too."""
         self._prefixes: dict[Kind, str] = {"query": query_prefix, "document": document_prefix}
         self._pooling = pooling
         self._windows_max = windows_max
@@ -72,21 +84,40 @@ class OnnxEmbedder:
         offered = [given.name for given in self._session.get_outputs()]
         self._output = next((name for name in OUTPUTS if name in offered), offered[0])
         try:
-            self.dimensions = int(self._run([_Window(0, [self._pad_id])])[0].shape[1])
+            probe, _ = self._run([_Window(0, [self._pad_id])])
+            self.dimensions = int(probe.shape[-1])
         except Exception as error:
             raise ModelDamaged(
                 f"The model in {folder} loads, but does not embed: {error}", folder=str(folder)
             ) from error
         traits = (query_prefix, document_prefix, pooling, str(tokens_max), str(windows_max))
         self.model = f"{name}/{self.dimensions}@{_fingerprint(folder, traits)}"
+        # Only a mean over tokens can be taken over some of them.
+        self._split = split if probe.ndim == 3 and pooling == "mean" else None
 
     def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """One row a text; a text without any word has a vector too."""
-        windows = self._windows(texts, self._prefixes[kind])
+        return self._embed(texts, kind, PassageSums({}, self.dimensions))
+
+    def embed_with_passages(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """The rows of documents, and what is kept of the passages of those that have several."""
+        spans_by_text: dict[int, Spans] = {}
+        if self._split is not None:
+            for number, text in enumerate(texts):
+                spans = self._split(text[: self._chars_max])
+                if len(spans) > 1:
+                    spans_by_text[number] = spans
+        passages = PassageSums(spans_by_text, self.dimensions)
+        vectors = self._embed(texts, "document", passages)
+        return vectors, passages.kept(len(texts))
+
+    def _embed(self, texts: Sequence[str], kind: Kind, passages: PassageSums) -> Vectors:
+        windows = self._windows(texts, self._prefixes[kind], passages.spans_by_text)
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         for batch in _batches(windows):
-            means, weights = self._run(batch)
-            np.add.at(sums, [window.text for window in batch], means * weights)
+            output, mask = self._run(batch)
+            np.add.at(sums, [window.text for window in batch], self._summed(output, mask))
+            passages.add([(window.text, window.labels) for window in batch], output)
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         vectors: Vectors = sums / np.maximum(norms, np.finfo(np.float32).tiny)
         return vectors
@@ -95,22 +126,30 @@ class OnnxEmbedder:
         """Free the model once nobody computes with it any more."""
         self._session = None
 
-    def _windows(self, texts: Sequence[str], prefix: str) -> list[_Window]:
+    def _windows(
+        self, texts: Sequence[str], prefix: str, spans_by_text: Mapping[int, Spans]
+    ) -> list[_Window]:
         cut = [prefix + _encodable(text[: self._chars_max]) for text in texts]
-        encodings = (
-            [self._tokenizer.encode(cut[0])]
-            if len(cut) == 1
-            else self._tokenizer.encode_batch_fast(cut)
-        )
-        return [
-            # A tokenizer without marks for begin and end has no token at all for an empty text.
-            _Window(number, window.ids or [self._pad_id])
-            for number, encoding in enumerate(encodings)
-            for window in (encoding, *encoding.overflowing[: self._windows_max - 1])
-        ]
+        if len(cut) == 1:
+            encodings = [self._tokenizer.encode(cut[0])]
+        elif spans_by_text:
+            encodings = self._tokenizer.encode_batch(cut)
+        else:  # without the places of the tokens
+            encodings = self._tokenizer.encode_batch_fast(cut)
+        windows: list[_Window] = []
+        for number, encoding in enumerate(encodings):
+            read = (encoding, *encoding.overflowing[: self._windows_max - 1])
+            labels: Sequence[Labels | None] = [None] * len(read)
+            if number in spans_by_text:
+                spans = [(a + len(prefix), b + len(prefix)) for a, b in spans_by_text[number]]
+                labels = labels_of([window.offsets for window in read], spans)
+            for window, of_window in zip(read, labels, strict=True):
+                # A tokenizer without marks for begin and end has no token for an empty text.
+                windows.append(_Window(number, window.ids or [self._pad_id], of_window))
+        return windows
 
-    def _run(self, batch: Sequence[_Window]) -> tuple[Vectors, Vectors]:
-        """One vector a window, and how much each one weighs: its number of tokens."""
+    def _run(self, batch: Sequence[_Window]) -> tuple[Vectors, Tokens]:
+        """What the model says of each window, or of each of its tokens; and where tokens are."""
         lengths = np.array([len(window.ids) for window in batch])
         mask: Tokens = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
         ids: Tokens = np.full(mask.shape, self._pad_id, np.int64)
@@ -118,13 +157,16 @@ class OnnxEmbedder:
         offered = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         feeds = {key: tokens for key, tokens in offered.items() if key in self._inputs}
         (output,) = self._session.run([self._output], feeds)
-        weights = lengths[:, None].astype(np.float32)
-        if output.ndim == 2:
-            return output, weights
-        if self._pooling == "cls":
-            return output[:, 0], weights
-        pooled = np.matmul(mask[:, None].astype(np.float32), output)[:, 0] / weights
-        return pooled, weights
+        return output, mask
+
+    def _summed(self, output: Vectors, mask: Tokens) -> Vectors:
+        """One vector a window, as often as it has tokens."""
+        if output.ndim == 3 and self._pooling == "mean":
+            summed: Vectors = np.matmul(mask[:, None].astype(np.float32), output)[:, 0]
+            return summed
+        means = output if output.ndim == 2 else output[:, 0]
+        weighted: Vectors = means * mask.sum(axis=1, keepdims=True).astype(np.float32)
+        return weighted
 
 
 def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:

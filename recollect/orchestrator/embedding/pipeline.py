@@ -10,13 +10,20 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import structlog
 
 from recollect.orchestrator.embedding.cache import VectorCache, digest
-from recollect.orchestrator.embedding.interface import Embedder, Kind, Vectors
+from recollect.orchestrator.embedding.interface import (
+    Embedder,
+    Kind,
+    PassageEmbedder,
+    Pooled,
+    Vectors,
+)
 from recollect.orchestrator.embedding.lane import Lane
 from recollect.orchestrator.embedding.workers import KINDS, Wanted, Workers
 from recollect.protocol.errors import EmbedderUnavailable, RecollectError, ShuttingDown
@@ -48,6 +55,7 @@ class Embedding:
         """Queries go in batches of their own size: where a batch is no faster than its texts one
         by one, as on this machine's cores, one at a time answers each sooner."""
         self._embedder = embedder
+        self._by_passages = embedder if isinstance(embedder, PassageEmbedder) else None
         self._loop = loop
         self._close_wait_s_max = close_wait_s_max
         self._retire_wait_s_max = retire_wait_s_max
@@ -94,13 +102,19 @@ class Embedding:
         return self._embedder.inline
 
     @property
+    def has_passages(self) -> bool:
+        """Whether documents have vectors of their passages."""
+        return self._by_passages is not None
+
+    @property
     def available(self) -> bool:
         """Whether the last batch succeeded."""
         return self._available
 
     def known(self, text: str, kind: Kind) -> Vectors | None:
         """The one vector of a text, if the cache has it."""
-        return self._lanes[kind].cache.get(digest(text, kind))
+        made = self._lanes[kind].cache.get(digest(text, kind))
+        return None if made is None else made.vector
 
     async def query(self, text: str) -> Vectors:
         """The one vector of a question; it never waits behind documents."""
@@ -115,17 +129,36 @@ class Embedding:
 
     async def documents_within(self, texts: Sequence[str], wait_s: float) -> list[Vectors | None]:
         """A row for each text, or None where the embedder could not give it in time."""
+        pooled = await self.pooled_within(texts, wait_s)
+        return [None if one is None else one.vector for one in pooled]
+
+    async def pooled(self, texts: Sequence[str]) -> list[Pooled]:
+        """The vector and the passages of each text, in their order."""
+        if not self.inline:
+            return await self._lanes["document"].rows_of(texts)
+        return [Pooled(vector) for vector in await self.documents(texts)]
+
+    async def pooled_within(self, texts: Sequence[str], wait_s: float) -> list[Pooled | None]:
+        """The same, with None where the embedder could not give it in time."""
         if not self.inline:
             return await self._lanes["document"].rows_within(texts, wait_s)
         try:
-            return list(await self.documents(texts))
+            return list(await self.pooled(texts))
         except EmbedderUnavailable:
             return [None] * len(texts)
 
     def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """One row a text, computed in the caller's thread, whichever that is."""
+        return self._embed_now(texts, kind)[0]
+
+    def _embed_now(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[bytes] | None]:
+        """One row a text, and what is kept of their passages if the embedder gives any."""
+        passages = None
         try:
-            vectors = self._embedder.embed_now(texts, kind)
+            if self._by_passages is not None and kind == "document":
+                vectors, passages = self._by_passages.embed_with_passages(texts)
+            else:
+                vectors = self._embedder.embed_now(texts, kind)
             if vectors.shape != (len(texts), self._embedder.dimensions):
                 raise EmbedderUnavailable(
                     f"{self.model} gave {vectors.shape} numbers for {len(texts)} texts, each of "
@@ -143,7 +176,7 @@ class Embedding:
             self._batches += 1
             self._available = True
         vectors.flags.writeable = False  # callers may share it, and keep it
-        return vectors
+        return vectors, passages
 
     def describe(self) -> dict[str, Any]:
         """How it is, for people and for `stats`."""
@@ -196,7 +229,7 @@ class Embedding:
 
     async def _rows_of(self, texts: Sequence[str], kind: Kind) -> Vectors:
         if not self.inline:
-            rows = await self._lanes[kind].rows_of(texts)
+            rows = await self._lanes[kind].vectors_of(texts)
         elif len(texts) <= 1:
             rows = self.embed_now(texts, kind)
         else:
@@ -206,9 +239,10 @@ class Embedding:
 
     def _run(self, kind: Kind, batch: Sequence[Wanted]) -> None:
         """One micro-batch, in a thread of the workers."""
-        outcome: Vectors | RecollectError
+        outcome: list[Pooled] | RecollectError
         try:
-            outcome = self.embed_now([wanted.text for wanted in batch], kind)
+            vectors, passages = self._embed_now([wanted.text for wanted in batch], kind)
+            outcome = [*map(Pooled, vectors, passages or repeat(b""))]
         except Exception as error:
             outcome = self._typed(error)
         try:

@@ -18,6 +18,7 @@ from recollect.orchestrator.embedding.interface import Embedder
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import HASHED_DIMENSIONS, EmbedderSpec
+from recollect.orchestrator.search.ranking import passages
 from recollect.orchestrator.search.vectors import VectorIndex
 
 INDEX_FOLDER = "index"
@@ -114,6 +115,7 @@ class Providers:
             document_prefix=_chosen(spec.document_prefix, traits.document_prefix),
             pooling=traits.pooling,
             tokens_max=traits.tokens_max,
+            split=passages,
         )
 
     def _remote(self, spec: EmbedderSpec, dimensions_known: int | None) -> Embedder:

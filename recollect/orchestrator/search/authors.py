@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 
 KEEP = """
 INSERT INTO authors (namespace, author) VALUES (?, ?) ON CONFLICT (namespace, author) DO NOTHING
+"""
+# An author named in the metadata stands there as a text in JSON.
+FORGET = """
+DELETE FROM authors WHERE namespace = ? AND author = ? AND NOT EXISTS (
+    SELECT 1 FROM memories WHERE memories.namespace = ?
+    AND (created_by = ? OR metadata LIKE ? ESCAPE '\\')
+)
 """
 FIND = "SELECT DISTINCT author FROM authors WHERE {condition} LIMIT ?"
 KNOWN_MAX = 100_000
@@ -17,8 +25,8 @@ class Authors:
     """Notes authors in the transactions that write for them, and finds those of a scope."""
 
     def __init__(self) -> None:
-        # Those that are surely in the table: filled after a commit, on the event loop, and read by
-        # the writer. Only ever a shortcut, and emptied when it grows too large.
+        # Those that are surely in the table: filled after a commit, on the event loop; read, and
+        # thinned, by the writer. Only ever a shortcut, and emptied when it grows too large.
         self._known: set[tuple[str, str]] = set()
 
     def note(self, transaction: WriteTransaction, namespace: str, author: str | None) -> None:
@@ -27,6 +35,16 @@ class Authors:
             return
         transaction.execute(KEEP, pair)
         transaction.after_commit.append(lambda: self._learn(pair))
+
+    def forget(self, transaction: WriteTransaction, namespace: str, author: str | None) -> None:
+        """Forget somebody of whom no memory is left in a namespace."""
+        if author is None:
+            return
+        quoted = encode_json(author).decode()
+        for special in ("\\", "%", "_"):
+            quoted = quoted.replace(special, f"\\{special}")
+        transaction.execute(FORGET, (namespace, author, namespace, author, f"%{quoted}%"))
+        self._known.discard((namespace, author))
 
     def within(self, session: Session, namespace: str | None) -> list[str]:
         """Who has written into a namespace or below it, or anywhere; a bounded number of them."""

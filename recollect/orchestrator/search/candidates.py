@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -9,22 +10,22 @@ import numpy as np
 
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.passages import best_similarities
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow, strength_at
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.search.nearest import NearestFinder, among
+from recollect.orchestrator.search.nearest import NearestFinder
+from recollect.orchestrator.search.neighbours import AFTER, BEFORE
 from recollect.orchestrator.search.ranking import Candidate
 from recollect.orchestrator.search.scope import Scope
 from recollect.orchestrator.storage.interface import Session
 
 LEADING = 20
 """The best of each list, around which turns are looked at."""
-SESSIONS_MAX = 2 * LEADING
-SESSION_NUMS_MAX = 5_000
-IN_SESSION = """
-SELECT num FROM memories WHERE session_id = ? AND deleted_us IS NULL ORDER BY num LIMIT ?
-"""
+NEAR_BY_PASSAGES = 160
+WORDED_BY_PASSAGES = 80
+"""Of the nearest and of the best by words, those whose passages are looked at too."""
 
 Rows = dict[int, MemoryRow]
 
@@ -46,21 +47,18 @@ class Gathering:
         lexical: LexicalIndex,
         nearest: NearestFinder,
         *,
-        depth: int,
         turns_around: int,
     ) -> None:
         self._store = store
         self._lexical = lexical
         self._nearest = nearest
-        self._depth = depth
         self._turns_around = turns_around
 
     def by_words(
-        self, session: Session, words: str, scope: Scope, wanted: int
+        self, session: Session, words: str, scope: Scope, depth: int
     ) -> list[tuple[int, float]]:
         """The best by their words."""
         home = self._nearest.home(session, scope)
-        depth = max(self._depth, wanted)
         return self._lexical.find(session, words, scope.condition, depth, 0, home)
 
     def gather(
@@ -71,7 +69,7 @@ class Gathering:
         meaning: Meaning,
         vector: Vectors | None,
         scope: Scope,
-        wanted: int,
+        depth: int,
         now_us: int,
     ) -> Gathered:
         """All that may answer, each with its scores: by words if it is among the best by words, by
@@ -80,61 +78,68 @@ class Gathering:
         nums = dict.fromkeys(scores)
         leading = [num for num, _ in lexical[:LEADING]]
         if vector is not None:
-            near = self._nearest.find(
-                session, meaning.index, vector, max(self._depth, wanted), scope
-            )
+            near = self._nearest.find(session, meaning.index, vector, depth, scope)
             nums |= dict.fromkeys(num for num, _ in near)
             leading += [num for num, _ in near[:LEADING]]
         rows: Rows = {row.num: row for row, _ in self._rows(session, nums)}
-        runs, beside = self._beside(session, rows, leading)
-        if beside:
-            fitting = among(session, beside, scope.condition)
-            rows |= {row.num: row for row, _ in self._rows(session, fitting)}
-        candidates = self._candidates(rows, scores, meaning, vector, now_us)
+        runs = self._runs(session, rows, leading, scope)
+        beside = {num for run in runs for num in run} - rows.keys()
+        rows |= {row.num: row for row, _ in self._rows(session, sorted(beside))}
+        similar: dict[int, float] = {}
+        if vector is not None and rows:
+            similar = _similarities(meaning, vector, rows)
+            if meaning.embedding.has_passages:
+                self._raise(session, meaning, vector, similar, lexical)
+        candidates = [
+            candidate_of(row, scores.get(num), similar.get(num), now_us)
+            for num, row in rows.items()
+        ]
         return Gathered(candidates, rows, runs)
 
     def _rows(self, session: Session, nums: Iterable[int]) -> list[tuple[MemoryRow, None]]:
         return self._store.rows_of(session, [(num, None) for num in nums])
 
-    def _candidates(
+    def _raise(
         self,
-        rows: Rows,
-        scores: dict[int, float],
+        session: Session,
         meaning: Meaning,
-        vector: Vectors | None,
-        now_us: int,
-    ) -> list[Candidate]:
-        nums = np.fromiter(rows, dtype=np.int64, count=len(rows))
-        similar = [None] * len(nums)
-        if vector is not None and len(nums):
-            found = meaning.index.similarities(vector, nums).tolist()
-            similar = [None if value != value else value for value in found]
-        return [
-            candidate_of(row, scores.get(row.num), similarity, now_us)
-            for row, similarity in zip(rows.values(), similar, strict=True)
-        ]
+        vector: Vectors,
+        similar: dict[int, float],
+        lexical: Sequence[tuple[int, float]],
+    ) -> None:
+        """Let the best memories be as near as their nearest passage."""
+        nearest = heapq.nlargest(NEAR_BY_PASSAGES, similar, key=similar.__getitem__)
+        worded = [num for num, _ in lexical[:WORDED_BY_PASSAGES] if num in similar]
+        kept = self._store.passages_of(session, meaning, [*dict.fromkeys([*nearest, *worded])])
+        if kept:
+            best = best_similarities(vector, list(kept.values())).tolist()
+            for num, similarity in zip(kept, best, strict=True):
+                similar[num] = max(similar[num], similarity)
 
-    def _beside(
-        self, session: Session, rows: Rows, leading: list[int]
-    ) -> tuple[list[list[int]], list[int]]:
-        """The sessions of the best hits, and the turns around each that are no hits themselves."""
-        by_session: dict[str, list[int]] = {}
-        for num in leading:
+    def _runs(
+        self, session: Session, rows: Rows, leading: Iterable[int], scope: Scope
+    ) -> list[list[int]]:
+        """The turns around each of the leading hits in its session, in their order."""
+        if not self._turns_around:
+            return []
+        condition, params = scope.condition
+        before, after = BEFORE.format(condition=condition), AFTER.format(condition=condition)
+        runs: list[list[int]] = []
+        for num in dict.fromkeys(leading):
             row = rows.get(num)
             if row is not None and row.session_id is not None:
-                by_session.setdefault(row.session_id, []).append(num)
-        runs: list[list[int]] = []
-        beside: set[int] = set()
-        for session_id in list(by_session)[:SESSIONS_MAX]:
-            listed = session.execute(IN_SESSION, (session_id, SESSION_NUMS_MAX))
-            turns = [num for (num,) in listed]
-            runs.append(turns)
-            place_of = {num: place for place, num in enumerate(turns)}
-            for num in by_session[session_id]:
-                if (place := place_of.get(num)) is not None:
-                    first = max(0, place - self._turns_around)
-                    beside.update(turns[first : place + self._turns_around + 1])
-        return runs, sorted(beside - rows.keys())
+                asked = (row.session_id, num, *params, self._turns_around)
+                earlier = [n for (n,) in session.execute(before, asked)]
+                later = [n for (n,) in session.execute(after, asked)]
+                runs.append([*reversed(earlier), num, *later])
+        return runs
+
+
+def _similarities(meaning: Meaning, vector: Vectors, rows: Rows) -> dict[int, float]:
+    """The cosines of those that have a vector."""
+    nums = np.fromiter(rows, dtype=np.int64, count=len(rows))
+    found = meaning.index.similarities(vector, nums).tolist()
+    return {num: value for num, value in zip(rows, found, strict=True) if value == value}
 
 
 def candidate_of(

@@ -41,6 +41,8 @@ HOME_NUMS_MAX = 20_000
 """A namespace of no more memories is ranked by how common words are within it."""
 LISTS_KEPT_MAX = 32
 LIST_NUMS_KEPT_MAX = 200_000
+# Reads move these without a change that is counted, so a list by them is never kept.
+UNCOUNTED = ("access_count", "last_access_us", "fades_us")
 
 Hits = list[tuple[int, float]]
 
@@ -50,7 +52,7 @@ class NearestFinder:
 
     def __init__(self, randomness: random.Random) -> None:
         self._randomness = randomness
-        # Lists of scopes asked for lately, each good for one state of the store. Only a shortcut:
+        # Lists of scopes asked for lately, each good until the next change. Only a shortcut:
         # threads may overwrite each other's.
         self._lists: OrderedDict[tuple[Any, ...], tuple[int, Numbers | None]] = OrderedDict()
 
@@ -60,7 +62,7 @@ class NearestFinder:
         """Numbers and similarities of the k nearest living memories of a scope, best first."""
         if scope.narrow is None:
             return self._widely(session, index, vector, k, scope, k + k // 4)
-        share = 0.0 if scope.by_namespace_alone else self._share(session, scope.narrow)
+        share = self._share(session, scope.narrow)
         if share >= WEAK_SHARE:
             return self._widely(session, index, vector, k, scope, int(2 * k / share))
         allowed = self._listed(session, scope.narrow)
@@ -78,7 +80,7 @@ class NearestFinder:
     ) -> Hits:
         """Search for more than k, until k of what was found are in the scope and alive."""
         available = len(index) if allowed is None else len(allowed)
-        condition = scope.condition if allowed is None else scope.alive
+        condition = scope.condition
         while True:
             hits = index.search(vector, min(wanted, max(available, 1)), allowed)
             fitting = among(session, [num for num, _ in hits], condition)
@@ -127,7 +129,8 @@ class NearestFinder:
         nums.flags.writeable = False
         if most is not None and len(nums) > most:
             nums = None
-        if nums is None or len(nums) <= LIST_NUMS_KEPT_MAX:
+        lasting = not any(column in sql for column in UNCOUNTED)
+        if lasting and (nums is None or len(nums) <= LIST_NUMS_KEPT_MAX):
             self._lists[key] = (seq, nums)
             while len(self._lists) > LISTS_KEPT_MAX:
                 try:

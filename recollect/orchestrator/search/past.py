@@ -17,6 +17,7 @@ import numpy as np
 from recollect.orchestrator.clock import parse_moment
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.passages import similarity
 from recollect.orchestrator.memory_store import MemoryStore, meaning_of, words_of
 from recollect.orchestrator.rows import COLUMNS, INSERT, JOINED_COLUMNS, MemoryRow, with_snapshot
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex
@@ -34,7 +35,7 @@ EMBED_WAIT_S = 5.0
 
 CHANGED_SINCE = f"""
 SELECT {JOINED_COLUMNS}, v.snapshot FROM versions v JOIN memories m ON m.num = v.num
-WHERE v.superseded_us > ? AND v.updated_us <= ? ORDER BY v.superseded_us LIMIT ?
+WHERE v.superseded_us > ? AND v.updated_us <= ? AND {{home}} ORDER BY v.superseded_us LIMIT ?
 """
 TABLES = (
     f"CREATE TABLE memories ({COLUMNS})",
@@ -107,7 +108,7 @@ class PastSearch:
         """The best matches of some words, as things were."""
         hits = self._lexical.find(session, query, unchanged(scope, moment_us).condition, limit, 0)
         present = self._store.rows_of(session, hits)
-        with past_store(session, moment_us) as past:
+        with past_store(session, scope, moment_us) as past:
             return merged(present, alike(past.by_words(query, scope, limit), present))[:limit]
 
     async def by_meaning(
@@ -124,7 +125,7 @@ class PastSearch:
 
         def read(session: Session) -> tuple[Found, list[MemoryRow]]:
             hits = self._nearest.find(session, meaning.index, vector, limit, settled)
-            with past_store(session, moment_us) as past:
+            with past_store(session, scope, moment_us) as past:
                 changed = past.fitting(scope, EMBEDDED_MAX)
             return self._store.rows_of(session, hits), changed
 
@@ -147,20 +148,23 @@ class PastSearch:
         """Rows as they were and no longer are, each with its score by words and by meaning."""
 
         def read(session: Session) -> tuple[list[MemoryRow], dict[int, float]]:
-            with past_store(session, moment_us) as past:
-                scores = {row.num: score for row, score in past.by_words(words, scope, CHANGED_MAX)}
-                return past.fitting(scope, EMBEDDED_MAX), scores
+            with past_store(session, scope, moment_us) as past:
+                found = past.by_words(words, scope, EMBEDDED_MAX)
+                rows = {row.num: row for row, _ in found}
+                rows |= {row.num: row for row in past.fitting(scope, EMBEDDED_MAX)}
+                best = list(rows.values())[:EMBEDDED_MAX]
+                return best, {row.num: score for row, score in found}
 
         rows, scores = await storage.read(read)
         similar: list[float | None] = [None] * len(rows)
         if rows and vector is not None:
-            made = await meaning.embedding.documents_within(
+            made = await meaning.embedding.pooled_within(
                 [meaning_of(row) for row in rows], EMBED_WAIT_S
             )
-            similar = [None if one is None else float(one @ vector) for one in made]
+            similar = [None if one is None else similarity(vector, one) for one in made]
         return [
-            (row, scores.get(row.num), similarity)
-            for row, similarity in zip(rows, similar, strict=True)
+            (row, scores.get(row.num), nearness)
+            for row, nearness in zip(rows, similar, strict=True)
         ]
 
 
@@ -172,9 +176,11 @@ def unchanged(scope: Scope, moment_us: int) -> Scope:
     )
 
 
-def past_store(session: Session, moment_us: int) -> PastStore:
-    """What was present at a moment and no longer is."""
-    found = session.execute(CHANGED_SINCE, (moment_us, moment_us, CHANGED_MAX + 1))
+def past_store(session: Session, scope: Scope, moment_us: int) -> PastStore:
+    """What was present at a moment, in the namespace that is asked about, and no longer is."""
+    home, params = scope.namespace or ("TRUE", [])
+    sql = CHANGED_SINCE.format(home=home)
+    found = session.execute(sql, (moment_us, moment_us, *params, CHANGED_MAX + 1))
     if len(found) > CHANGED_MAX:
         raise LimitExceeded(
             f"More than {CHANGED_MAX:,} memories have changed since then: ask about a later "

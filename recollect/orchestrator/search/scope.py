@@ -20,10 +20,6 @@ class Scope(msgspec.Struct, frozen=True):
     """The part of it that is the namespace."""
 
     @property
-    def by_namespace_alone(self) -> bool:
-        return self.namespace is not None and self.narrow == self.namespace
-
-    @property
     def condition(self) -> Condition:
         """Both together."""
         if self.narrow is None:

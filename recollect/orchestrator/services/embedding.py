@@ -6,7 +6,7 @@ import asyncio
 
 from recollect.models.errors import ModelError
 from recollect.orchestrator.calls import Call, reads
-from recollect.orchestrator.embedding.meaning import Meanings
+from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.reembedding import Reembedding
@@ -30,17 +30,24 @@ class EmbeddingService:
             embedder = await asyncio.to_thread(self._providers.embedder, spec)
         except ModelError as error:
             raise InvalidArgument(error.message, field="model") from error
+        if embedder.model == self._meanings.current.model:
+            if self._reembedding.running:
+                await self._reembedding.give_up()
+            return {"status": "success", "model": embedder.model, "state": "done"}
         if self._reembedding.running:
             state = self._reembedding.describe()
             if state.get("target") == embedder.model:
                 return {"status": "success", "model": embedder.model, "state": "running"}
             raise InvalidArgument(
                 f"The memories are being embedded with {state.get('target')}; wait until that is "
-                "done, as `recollect stats` shows.",
+                f"done, as `recollect stats` shows, or ask for {self._meanings.current.model} to "
+                "stay with that.",
                 field="model",
             )
-        if embedder.model == self._meanings.current.model:
-            return {"status": "success", "model": embedder.model, "state": "done"}
-        loop = asyncio.get_running_loop()
-        self._reembedding.start(spec, self._providers.meaning(embedder, loop))
+        target = self._providers.meaning(embedder, asyncio.get_running_loop())
+
+        async def make() -> Meaning:
+            return target
+
+        self._reembedding.start(spec, make)
         return {"status": "success", "model": embedder.model, "state": "running"}

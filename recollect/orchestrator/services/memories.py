@@ -168,7 +168,7 @@ class MemoryService:
     async def update_memory(self, call: Call, operation: UpdateMemory) -> MemoryFunction:
         patch = self._drafting.patch(operation.update_payload)
         embedded = None
-        if patch.content is not UNSET:
+        if not (patch.content is patch.metadata is patch.metadata_patch is UNSET):
             embedded = await self._embed_changed(operation.memory_id, patch)
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
@@ -191,7 +191,8 @@ class MemoryService:
             changed_row = self._drafting.apply(row, patch)
         except RecollectError:
             return None
-        return await self._store.meanings.embed_one(meaning_of(changed_row))
+        text = meaning_of(changed_row)
+        return None if text == meaning_of(row) else await self._store.meanings.embed_one(text)
 
     @writes(Restore)
     async def restore(self, call: Call, operation: Restore) -> MemoryFunction:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.paging import make_cursor
+from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
@@ -29,11 +28,11 @@ from recollect.orchestrator.search.ranking import (
     read_query,
 )
 from recollect.orchestrator.search.scope import Scope, Scoping
-from recollect.orchestrator.services.searching import check_threshold, offset_of
+from recollect.orchestrator.services.searching import check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.errors import EmbedderUnavailable, Overloaded, Unsupported
+from recollect.protocol.errors import EmbedderUnavailable, InvalidArgument, Overloaded, Unsupported
 from recollect.protocol.operations import Recall
 
 Hits = list[tuple[int, float]]
@@ -56,6 +55,7 @@ class RecallService:
         storage: Storage,
         store: MemoryStore,
         gathering: Gathering,
+        depth: int,
         past: PastSearch,
         authors: Authors,
         scoping: Scoping,
@@ -66,6 +66,7 @@ class RecallService:
         self._storage = storage
         self._store = store
         self._gathering = gathering
+        self._depth = depth
         self._past = past
         self._authors = authors
         self._scoping = scoping
@@ -79,7 +80,7 @@ class RecallService:
         k = self._validator.page(operation.k)
         self._validator.text("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
-        offset = offset_of(operation)
+        offset, depth = self._place(operation, k)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         then = self._scoping.scope(
             moment_us or call.now_us,
@@ -88,16 +89,17 @@ class RecallService:
             filters=operation.filters,
         )
         scope = then if moment_us is None else unchanged(then, moment_us)
-        intent = read_query(
-            operation.query,
-            await self._known_authors(operation.namespace),
-            moment_us or call.now_us,
+        intent = await self._storage.read(
+            lambda session: read_query(
+                operation.query,
+                self._authors.within(session, operation.namespace),
+                moment_us or call.now_us,
+            )
         )
         meaning = self._store.meanings.current
-        wanted = offset + k + 1
         words = intent.search_text
         lexical, vector = await asyncio.gather(
-            self._by_words(words, scope, wanted), self._vector(meaning, intent)
+            self._by_words(words, scope, depth), self._vector(meaning, intent)
         )
         past: list[tuple[MemoryRow, float | None, float | None]] = []
         if moment_us is not None and not isinstance(lexical, Degraded):
@@ -114,26 +116,32 @@ class RecallService:
                 meaning=meaning,
                 vector=None if isinstance(vector, Degraded) else vector,
                 scope=scope,
-                wanted=wanted,
+                depth=depth,
                 now_us=call.now_us,
             )
             for row, by_words, similarity in past:
                 gathered.rows[row.num] = row
                 gathered.candidates.append(candidate_of(row, by_words, similarity, call.now_us))
-            return self._page(session, operation, intent, meaning, gathered, scope, offset, k)
+            return self._page(session, operation, intent, meaning, gathered, scope, offset)
 
-        return self._shown(call, operation, await self._storage.read(read), offset + k, degraded)
+        answer = await self._storage.read(read)
+        return self._shown(call, operation, answer, [offset + k, depth], degraded)
 
-    async def _known_authors(self, namespace: str | None) -> list[str]:
-        find = partial(_within, self._authors, namespace)
-        if self._storage.inline_reads:
-            return self._storage.read_inline(find)
-        return await self._storage.read(find)
+    def _place(self, operation: Recall, k: int) -> tuple[int, int]:
+        """Where the page begins, and how deep both lists are read: the same for all pages of a
+        walk, so that they are pages of one ranking."""
+        position = read_cursor(operation, operation.cursor, 2)
+        if position is None:
+            return 0, max(self._depth, k)
+        offset, depth = int(position[0]), int(position[1])
+        if not (offset >= 0 and self._depth <= depth <= self._validator.limits.page_items_max):
+            raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
+        return offset, depth
 
-    async def _by_words(self, words: str, scope: Scope, wanted: int) -> Hits | Degraded:
+    async def _by_words(self, words: str, scope: Scope, depth: int) -> Hits | Degraded:
         try:
             return await self._storage.read(
-                lambda session: self._gathering.by_words(session, words, scope, wanted)
+                lambda session: self._gathering.by_words(session, words, scope, depth)
             )
         except Unsupported as error:
             return Degraded(error.message)
@@ -153,19 +161,20 @@ class RecallService:
         gathered: Gathered,
         scope: Scope,
         offset: int,
-        k: int,
     ) -> Answer:
+        # Nothing here may depend on the page, or pages would not fit together.
+        k = operation.k
         candidates = {candidate.num: candidate for candidate in gathered.candidates}
-        # As many more as may be left out again as saying the same.
-        most = offset + k + COLLAPSED_MAX
-        ranked = rank(intent, gathered.candidates, self._weights, gathered.runs, most)
+        ranked = rank(intent, gathered.candidates, self._weights, gathered.runs)
         if operation.collapse:
-            ranked = collapse(ranked, candidates, offset + k)
+            ranked = collapse(ranked, candidates)
         if operation.diversity > 0:
-            vectors = self._store.vectors_of(
-                session, meaning, [item.num for item in ranked[: offset + k + DIVERSE_AMONG]]
-            )
-            ranked = diversify(ranked, vectors, 1 - operation.diversity, offset + k + 1)
+            nums = [item.num for item in ranked[:DIVERSE_MAX]]
+            vectors = self._store.vectors_of(session, meaning, nums)
+            ranked = [
+                *diversify(ranked[:DIVERSE_MAX], vectors, 1 - operation.diversity),
+                *ranked[DIVERSE_MAX:],
+            ]
         threshold = check_threshold(operation.threshold)
         ranked = [item for item in ranked if item.score >= threshold]
         page = ranked[offset : offset + k]
@@ -180,7 +189,12 @@ class RecallService:
         return Answer(page, gathered.rows, around, len(ranked) > offset + k)
 
     def _shown(
-        self, call: Call, operation: Recall, answer: Answer, end: int, degraded: list[str]
+        self,
+        call: Call,
+        operation: Recall,
+        answer: Answer,
+        end: list[int],
+        degraded: list[str],
     ) -> records.MemoriesFound:
         results: list[Any] = []
         for item in answer.ranked:
@@ -200,21 +214,16 @@ class RecallService:
             "status": "success",
             "results": results,
             "count": len(results),
-            "cursor": make_cursor(operation, [end]) if answer.more else None,
+            "cursor": make_cursor(operation, end) if answer.more else None,
         }
         if degraded:
             found["degraded"] = " ".join(degraded)
         return found
 
 
-COLLAPSED_MAX = 100
-DIVERSE_AMONG = 50
-"""How far below a page variety is looked for."""
+DIVERSE_MAX = 200
+"""Variety is brought into so many of the best; what comes after them stays in its order."""
 
 
 class Degraded(str):
     """Why a part of the search could not be done."""
-
-
-def _within(authors: Authors, namespace: str | None, session: Session) -> list[str]:
-    return authors.within(session, namespace)

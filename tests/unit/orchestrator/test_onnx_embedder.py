@@ -14,6 +14,8 @@ from recollect.models.errors import ExtraMissing, ModelDamaged
 from recollect.models.locating import Installed
 from recollect.orchestrator.embedding.interface import Embedder, Vectors
 from recollect.orchestrator.embedding.onnx import OnnxEmbedder
+from recollect.orchestrator.embedding.passages import PASSAGES_MAX
+from recollect.orchestrator.search.ranking import passages
 from tests.harness.models import real_model
 
 TEXTS = [
@@ -112,6 +114,72 @@ def test_prefixes_tell_queries_from_documents(installed: Installed) -> None:
     expected = plain.embed_now([f"passage: {text}"])
     assert np.array_equal(prefixed.embed_now([text]), expected)
     assert prefixed.model != plain.model
+
+
+def unpacked(kept: bytes) -> Vectors:
+    rows = np.frombuffer(kept, np.int8).reshape(-1, 384).astype(np.float32)
+    vectors: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return vectors
+
+
+def test_a_passage_is_pooled_over_its_own_tokens(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", document_prefix="note: ", split=passages)
+    text = f"{TEXTS[0]} {TEXTS[2]}"
+    vectors, kept = embedder.embed_with_passages([TEXTS[3], text])
+    assert np.allclose(vectors, embedder.embed_now([TEXTS[3], text]), atol=1e-5)
+    assert kept[0] == b""
+    parts = unpacked(kept[1])
+    assert parts.shape == (2, 384)
+    alone = embedder.embed_now([TEXTS[0], TEXTS[2]])
+    for place in (0, 1):
+        near = float(parts[place] @ alone[place])
+        assert near > float(vectors[1] @ alone[place]) + 0.1
+        assert near > float(parts[place] @ alone[1 - place]) + 0.3
+
+
+def test_passages_are_found_in_every_window_of_a_long_text(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", tokens_max=32, split=passages)
+    filler = "Ships pass the lighthouse at night, and their crews look up. "
+    text = filler * 4 + TEXTS[0]
+    alone = embedder.embed_now([TEXTS[0]])[0]
+    [(vector, kept)] = zip(*embedder.embed_with_passages([text]), strict=True)
+    similar = unpacked(kept) @ alone
+    assert len(similar) == 5
+    assert int(np.argmax(similar)) == 4
+    assert similar[4] > float(vector @ alone) + 0.2
+
+
+def test_a_text_of_many_sentences_has_few_passages(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", split=passages)
+    _, [kept] = embedder.embed_with_passages([" ".join(TEXTS * 10)])
+    assert unpacked(kept).shape == (PASSAGES_MAX, 384)
+
+
+def test_a_passage_of_hardly_any_token_has_no_vector(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", split=lambda text: [(0, 4), (5, len(text))])
+    _, kept = embedder.embed_with_passages([f"Hmm. {TEXTS[0]}"])
+    assert unpacked(kept[0]).shape == (1, 384)
+
+
+def test_odd_texts_have_passages_too(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", split=passages)
+    odd = [
+        "",
+        "\0. \0 a b c.",
+        "\ud800 is half a sign. 🎈 is a red balloon.",
+        "一つ目の文です。 二つ目の文です。",
+    ]
+    vectors, kept = embedder.embed_with_passages([*odd, "a b c. " * 30_000])
+    assert norms(vectors) == pytest.approx([1] * 5, abs=1e-5)
+    *counts, many = [len(each) // 384 for each in kept]
+    assert counts == [0, 0, 2, 0]
+    assert 2 <= many <= PASSAGES_MAX
+
+
+def test_without_a_mean_over_tokens_there_are_no_passages(installed: Installed) -> None:
+    embedder = OnnxEmbedder(installed.folder, name="m", pooling="cls", split=passages)
+    _, kept = embedder.embed_with_passages([" ".join(TEXTS)])
+    assert kept == [b""]
 
 
 def test_what_changes_vectors_changes_the_name_of_the_model(

@@ -13,7 +13,7 @@ from recollect.orchestrator import (
     reembedding,
     rows,
 )
-from recollect.orchestrator.search import authors, candidates, lexical, nearest, neighbours, past
+from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.services import deletion, groups, listing, relationships
 from recollect.orchestrator.storage import journal, migrations
@@ -29,15 +29,15 @@ STATEMENTS = {
     "version at a time": memory_store.VERSION_AT,
     "version by number": memory_store.VERSION_BY_NUMBER,
     "vectors of memories": memory_store.SELECT_VECTORS.format(marks="?, ?"),
+    "passages of memories": memory_store.SELECT_PASSAGES.format(marks="?, ?"),
     "rows of memories": rows.SELECT_BY_NUMS.format(marks="?, ?"),
     "authors": authors.FIND.format(condition=namespace_condition("user:a")[0]),
     "who fits a filter": nearest.SELECT_AMONG.format(marks="?, ?", condition=ALIVE),
     "a sample": nearest.SAMPLE.format(marks="?, ?", condition=ALIVE),
-    "turns of a session": candidates.IN_SESSION,
-    "turns before": neighbours.BEFORE,
-    "turns after": neighbours.AFTER,
-    "siblings": neighbours.SIBLINGS,
-    "what was superseded": past.CHANGED_SINCE,
+    "turns before": neighbours.BEFORE.format(condition=ALIVE),
+    "turns after": neighbours.AFTER.format(condition=ALIVE),
+    "siblings": neighbours.SIBLINGS.format(condition=ALIVE),
+    "what was superseded": past.CHANGED_SINCE.format(home="TRUE"),
     "what waits for a vector": late_embedding.WAITING,
     "a page without vectors": late_embedding.FORGOTTEN,
     "what is behind": reembedding.BEHIND,
@@ -57,7 +57,7 @@ STATEMENTS = {
     "members": groups.MEMBERS,
     "group": groups.FIND_GROUP,
     "feed": journal.SCAN,
-    "vectors at start": index_loading.PAGE.format(table="vectors"),
+    "vectors at start": index_loading.PAGE.format(table="vectors", marks="?, ?"),
     "search by words": lexical.FIND.format(condition=ALIVE),
     "what has faded": "SELECT num FROM memories WHERE fades_us < ? AND deleted_us IS NULL "
     "AND archived_us IS NULL",

@@ -631,7 +631,12 @@ def test_what_the_caller_does_not_trust_is_made_anew(stored: tuple[Path, Model])
     index.open()
     nums, seqs = truth(model)
     asked: list[int] = []
-    missing = index.reconcile(nums, seqs, lambda kept: bool(asked.extend(kept.tolist())))
+
+    def distrusted(kept: Numbers) -> bool:
+        asked.extend(kept.tolist())
+        return False
+
+    missing = index.reconcile(nums, seqs, distrusted)
     assert set(missing.tolist()) == set(nums.tolist())
     assert asked
     assert files_of(folder) == []

@@ -125,12 +125,13 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
         written.setdefault(token.lower(), []).append(token)
     authors: dict[str, float] = {}
     called: dict[str, None] = {}
+    folded = query.casefold()
     for author in known:
         name = author.casefold().strip()
         if not name or name in USERS or name in ASSISTANTS:
             continue
-        if " " in name and name in query.casefold():
-            start = query.casefold().index(name)
+        if " " in name and name in folded:
+            start = folded.index(name)
             authors[name] = 1.0
             called[query[start : start + len(name)]] = None
             continue

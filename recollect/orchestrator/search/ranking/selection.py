@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -27,35 +28,35 @@ class _Wording(msgspec.Struct, frozen=True):
     author: str | None
 
 
-def collapse(
-    ranked: Sequence[Ranked], candidates: Mapping[int, Candidate], limit: int | None = None
-) -> list[Ranked]:
+def collapse(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> list[Ranked]:
     """The ranking without near-duplicates; each survivor names those that it stands for.
 
     Texts are the same if they have the same words in the same order, and nearly the same if long
     texts share nine words of ten and differ neither in a number nor in a negation: what differs
     there is an update. What two people say of themselves is never the same. Only the best hundred
-    are compared, or fewer where only `limit` of them will be shown; the rest is left as it is.
+    are compared; what comes after them is left as it is.
     """
     kept: list[Ranked] = []
-    wordings: list[_Wording] = []
+    # The places of those kept by how many words they have: others cannot be alike.
+    by_size: dict[int, list[tuple[int, _Wording]]] = {}
     same: dict[tuple[tuple[str, ...], str | None], int] = {}
     twins: dict[int, list[int]] = {}
-    compared = COMPARED_MAX if limit is None else min(COMPARED_MAX, 3 * limit + 10)
-    for item in ranked[:compared]:
+    for item in ranked[:COMPARED_MAX]:
         wording = _wording(candidates[item.num])
         exact = (wording.sequence, wording.author)
         twin = same.get(exact)
-        if twin is None and len(wording.words) >= WORDS_COMPARED_MIN:
-            near = enumerate(wordings[:limit])
-            twin = next((n for n, other in near if _alike(wording, other)), None)
+        size = len(wording.words)
+        if twin is None and size >= WORDS_COMPARED_MIN:
+            least, most = math.ceil(WORDS_SHARED_MIN * size), int(size / WORDS_SHARED_MIN)
+            near = (pair for n in range(least, most + 1) for pair in by_size.get(n, ()))
+            twin = min((place for place, other in near if _alike(wording, other)), default=None)
         if twin is not None:
             twins.setdefault(twin, []).append(item.num)
             continue
         same[exact] = len(kept)
+        by_size.setdefault(size, []).append((len(kept), wording))
         kept.append(item)
-        wordings.append(wording)
-    kept += ranked[compared:]
+    kept += ranked[COMPARED_MAX:]
     return [
         msgspec.structs.replace(item, duplicates=tuple(twins[place])) if place in twins else item
         for place, item in enumerate(kept)
@@ -102,8 +103,7 @@ def _wording(candidate: Candidate) -> _Wording:
 
 
 def _alike(one: _Wording, other: _Wording) -> bool:
-    ratio = len(one.words) / len(other.words)
-    if not WORDS_SHARED_MIN <= ratio <= 1 / WORDS_SHARED_MIN or one.author != other.author:
+    if one.author != other.author:
         return False
     differing = one.words ^ other.words
     if len(differing) > (1 - WORDS_SHARED_MIN) * len(one.words | other.words):

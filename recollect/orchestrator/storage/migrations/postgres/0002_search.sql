@@ -1,6 +1,9 @@
 -- Since when a vector stands, so that a saved index can be compared with the vectors themselves.
 -- Only living memories have one.
 ALTER TABLE vectors ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+-- Vectors of the passages of a text that has several, if the model gives any: one after another, as
+-- 8-bit numbers.
+ALTER TABLE vectors ADD COLUMN passages BYTEA;
 DELETE FROM vectors WHERE num IN (SELECT num FROM memories WHERE deleted_us IS NOT NULL);
 CREATE INDEX vectors_by_seq ON vectors (seq);
 
@@ -10,7 +13,8 @@ CREATE TABLE shadow_vectors (
     num BIGINT PRIMARY KEY,
     model TEXT NOT NULL,
     vector BYTEA NOT NULL,
-    seq BIGINT NOT NULL DEFAULT 0
+    seq BIGINT NOT NULL DEFAULT 0,
+    passages BYTEA
 );
 CREATE INDEX shadow_vectors_by_seq ON shadow_vectors (seq);
 
