@@ -49,6 +49,7 @@ class LateEmbedding:
         self.last_error: str | None = None
         # Up to here the waiting ones were tried in this round.
         self._tried_num = 0
+        self._writing: asyncio.Future[None] | None = None
         # How many rounds a memory is passed over, because the embedder refused it.
         self._rounds_left: dict[int, int] = {}
 
@@ -86,6 +87,7 @@ class LateEmbedding:
         rows = [MemoryRow(*row) for row in found]
         if not rows:
             # A round is over. What was refused in it is tried again in a later one.
+            await self._written()
             self._tried_num = 0
             return 0
         meaning = self._store.meanings.current
@@ -97,9 +99,17 @@ class LateEmbedding:
             embedded = Embedded.of(
                 meaning, [meaning_of(row) for row in kept], [pooled for _, pooled in made]
             )
-            await self._storage.write(partial(self._keep, kept, embedded))
+            # Written while the next ones are embedded.
+            await self._written()
+            self._writing = self._storage.write(partial(self._keep, kept, embedded))
         self._tried_num = rows[-1].num
         return len(made)
+
+    async def _written(self) -> None:
+        """Wait until what was embedded before is on disk."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            await writing
 
     def _count_rounds(self, rows: list[MemoryRow], wanted: list[MemoryRow], made: set[int]) -> None:
         """Pass over what was refused for some rounds, so that it is not asked for ceaselessly."""

@@ -21,7 +21,7 @@ from recollect.orchestrator.search.ranking import Candidate
 from recollect.orchestrator.search.scope import Scope
 from recollect.orchestrator.storage.interface import Session
 
-LEADING = 20
+LEADING = 15
 """The best of each list, around which turns are looked at."""
 NEAR_BY_PASSAGES = 160
 WORDED_BY_PASSAGES = 80

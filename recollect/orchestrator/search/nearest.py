@@ -62,10 +62,12 @@ class NearestFinder:
         """Numbers and similarities of the k nearest living memories of a scope, best first."""
         if scope.narrow is None:
             return self._widely(session, index, vector, k, scope, k + k // 4)
-        share = self._share(session, scope.narrow)
-        if share >= WEAK_SHARE:
-            return self._widely(session, index, vector, k, scope, int(2 * k / share))
-        allowed = self._listed(session, scope.narrow)
+        allowed = self.home(session, scope) if scope.narrow == scope.namespace else None
+        if allowed is None:
+            share = self._share(session, scope.narrow)
+            if share >= WEAK_SHARE:
+                return self._widely(session, index, vector, k, scope, int(2 * k / share))
+            allowed = self._listed(session, scope.narrow)
         return self._widely(session, index, vector, k, scope, k + k // 4, allowed)
 
     def _widely(

@@ -97,7 +97,8 @@ def test_it_changes_nothing(recollect: CommandLine, stopped: Path) -> None:
         ("UPDATE vectors SET vector = zeroblob(8) WHERE num = 1", "vectors", "fail"),
         ("UPDATE vectors SET model = 'another' WHERE num = 1", "vectors", "fail"),
         (
-            "INSERT INTO vectors (num, model, vector) SELECT 99, model, vector FROM vectors LIMIT 1",
+            "INSERT INTO vectors (num, model, vector) SELECT 99, model, vector FROM vectors "
+            "LIMIT 1",
             "vectors",
             "warn",
         ),

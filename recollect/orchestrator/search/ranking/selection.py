@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -15,6 +16,8 @@ from recollect.orchestrator.search.ranking.candidates import Candidate, Ranked
 COMPARED_MAX = 100
 WORDS_SHARED_MIN = 0.9
 WORDS_COMPARED_MIN = 10
+READ_CACHED_MAX = 2_048
+READ_CACHED_CHARACTERS_MAX = 1_000
 
 _words = re.compile(r"\w+").findall
 _first_person = frozenset({"i", "my", "me", "mine", "we", "our", "us"})
@@ -96,19 +99,25 @@ def diversify(
 
 
 def _wording(candidate: Candidate) -> _Wording:
-    sequence = tuple(_words(candidate.content.casefold())) or (candidate.content,)
-    words = frozenset(sequence)
-    personal = bool(words & _first_person)
+    text = candidate.content
+    read = _read if len(text) <= READ_CACHED_CHARACTERS_MAX else _read.__wrapped__
+    sequence, words, personal = read(text)
     return _Wording(words, sequence, candidate.author if personal else None)
 
 
+@lru_cache(maxsize=READ_CACHED_MAX)
+def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], bool]:
+    """The words of a text in order and without, and whether it speaks of its author."""
+    sequence = tuple(_words(text.casefold())) or (text,)
+    words = frozenset(sequence)
+    return sequence, words, bool(words & _first_person)
+
+
 def _alike(one: _Wording, other: _Wording) -> bool:
-    if one.author != other.author:
+    # A word for a word is a changed statement; words more or fewer are another wording.
+    if one.author != other.author or not (one.words <= other.words or other.words <= one.words):
         return False
     differing = one.words ^ other.words
     if len(differing) > (1 - WORDS_SHARED_MIN) * len(one.words | other.words):
         return False
-    if differing & _telling or any(word[0].isdigit() for word in differing):
-        return False
-    # A word for a word is a changed statement; words more or fewer are another wording.
-    return one.words <= other.words or other.words <= one.words
+    return not (differing & _telling or any(word[0].isdigit() for word in differing))
