@@ -77,7 +77,7 @@ def settle(client: MemoryClient) -> None:
         stats = client.stats()
         if not stats["embedding"]["waiting"] and not stats["index"]["building"]:
             return
-        time.sleep(0.02)
+        time.sleep(0.25)
     raise RuntimeError("the index was not built in time")
 
 

@@ -26,7 +26,7 @@ from recollect.orchestrator.storage.journal import READ_LEDGER
 SELECT_NUMS = "SELECT string_agg(CAST(num AS TEXT), ',') FROM memories WHERE {condition}"
 SELECT_SOME_NUMS = """
 SELECT string_agg(CAST(num AS TEXT), ',')
-FROM (SELECT num FROM memories WHERE {condition} LIMIT ?) AS some
+FROM (SELECT num FROM memories WHERE {condition} LIMIT ?) AS listed
 """
 SELECT_AMONG = "SELECT num FROM memories WHERE num IN ({marks}) AND {condition}"
 SAMPLE = """

@@ -26,6 +26,7 @@ from recollect.orchestrator.rows import (
     strength_at,
     with_strength,
 )
+from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol import records
@@ -37,8 +38,6 @@ from recollect.protocol.operations import (
     Restore,
     UpdateMemory,
 )
-
-CACHED_CHARS_MAX = 65_536  # a larger memory is read again rather than kept
 
 MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow, record_of
+from recollect.orchestrator.rows import CachedMemory, MemoryRow, record_of, with_strength
+from recollect.orchestrator.rows_at_hand import RowsAtHand
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.past import PastSearch
@@ -27,7 +28,7 @@ from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import SearchMemory, SemanticSearch
 
-Found = list[tuple[MemoryRow, float]]
+Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
 
 INLINE_S_MAX = 0.0005
 EXPIRED_SPARE = 4
@@ -55,6 +56,7 @@ class SearchService:
         self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
+        self._at_hand = RowsAtHand(store, accesses)
         # About how long the index takes for a search, as lately seen by whichever thread.
         self._index_s = 0.0
 
@@ -111,10 +113,11 @@ class SearchService:
         if scope.narrow is None and self._storage.inline_reads and self._index_s <= INLINE_S_MAX:
             # Quicker than a thread could be woken to do it.
             ready = vector
-            found = self._storage.read_inline(
-                lambda session: self._near_rows(session, meaning, ready, scope, wanted, call.now_us)
+            near = self._storage.read_inline(
+                lambda session: self._near_at_hand(session, meaning, ready, wanted, call.now_us)
             )
-            return self._answer(call, operation, found[offset:], k, offset, "semantic")
+            if near is not None:
+                return self._answer(call, operation, near[offset:], k, offset, "semantic")
         return self._nearest_later(call, operation, meaning, vector, scope, wanted)
 
     async def _nearest_later(
@@ -148,6 +151,25 @@ class SearchService:
         offset = wanted - operation.k - 1
         return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
 
+    def _near_at_hand(
+        self, session: Session, meaning: Meaning, vector: Vectors, wanted: int, now_us: int
+    ) -> Found | None:
+        """The nearest of all; None if some that were found are no longer there."""
+        hits = self._search(meaning, vector, wanted)
+        known = self._at_hand.of(session, [num for num, _ in hits])
+        found: Found = [
+            (known[num], score)
+            for num, score in hits
+            if num in known and known[num].row.alive(now_us)
+        ]
+        return found if len(found) == len(hits) else None
+
+    def _search(self, meaning: Meaning, vector: Vectors, wanted: int) -> list[tuple[int, float]]:
+        began_s = time.perf_counter()
+        hits = meaning.index.search(vector, wanted)
+        self._index_s += (time.perf_counter() - began_s - self._index_s) / 8
+        return hits
+
     def _near_rows(
         self,
         session: Session,
@@ -160,10 +182,10 @@ class SearchService:
         if scope.narrow is None:
             # The index holds the living; only what expired since must be left out.
             more = wanted + EXPIRED_SPARE
-            began_s = time.perf_counter()
-            hits = meaning.index.search(vector, more)
-            self._index_s += (time.perf_counter() - began_s - self._index_s) / 8
-            found = [hit for hit in self._store.rows_of(session, hits) if hit[0].alive(now_us)]
+            hits = self._search(meaning, vector, more)
+            found: Found = [
+                hit for hit in self._store.rows_of(session, hits) if hit[0].alive(now_us)
+            ]
             if len(found) >= wanted or len(hits) < more:
                 return found[:wanted]
         return self._store.rows_of(
@@ -183,8 +205,12 @@ class SearchService:
         fitting = [(row, score) for row, score in found if score >= threshold]
         more = len(fitting) > limit
         results: list[Any] = []
-        for row, score in fitting[:limit]:
-            result: dict[str, Any] = {**record_of(row, call.now_us), "score": score}
+        for memory, score in fitting[:limit]:
+            if isinstance(memory, CachedMemory):
+                row, record = memory.row, with_strength(memory.lasting, memory.row, call.now_us)
+            else:
+                row, record = memory, record_of(memory, call.now_us)
+            result: dict[str, Any] = {**record, "score": score}
             if operation.explain:  # type: ignore[attr-defined]
                 result["explanation"] = {part: score}
             results.append(result)
