@@ -31,9 +31,10 @@ from recollect import MemoryClient
 from recollect.models.locating import find
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.onnx import OnnxEmbedder
-from recollect.orchestrator.index_loading import PAIRS, numbers
+from recollect.orchestrator.index_loading import PAIRS
 from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.orchestrator.search.vectors.ivf import coded_query
+from recollect.orchestrator.storage.listed import numbers
 
 DIMENSIONS = 384
 BATCH = 5_000

@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.storage.listed import numbers
 
 PAGE_ROWS = 10_000
-VECTOR_ITEM_BYTES = 4
 
 TABLES = ("vectors", "shadow_vectors")
 # A list leaves the database fastest as one value.
@@ -81,11 +81,6 @@ def _agrees(table: str, meaning: Meaning, nums: Numbers, seqs: Numbers, session:
         if not abs(similarity - float(vector @ vector)) < TOLERANCE:
             return False
     return True
-
-
-def numbers(listed: str | None) -> Numbers:
-    """Numbers from a list in text."""
-    return np.fromstring(listed or "", dtype=np.int64, sep=",")
 
 
 def _load_page(table: str, meaning: Meaning, wanted: Numbers, session: Session) -> list[int]:

@@ -8,7 +8,8 @@ from functools import partial
 import structlog
 
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, MemoryStore, meaning_of
+from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, MemoryStore
+from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.reembedding import embedded_singly
 from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction

@@ -18,11 +18,10 @@ from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
-from recollect.orchestrator.rows import CachedMemory, MemoryRow, decode_json
+from recollect.orchestrator.memory_texts import meaning_of, words_of
+from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
-from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
-from recollect.orchestrator.search.lexical import lexical_text
-from recollect.orchestrator.search.ranking import embedded_text
+from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
@@ -385,25 +384,6 @@ class MemoryStore:
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",
                 parent_id=parent_id,
             )
-
-
-def meaning_of(row: MemoryRow) -> str:
-    """The text that is embedded of a memory."""
-    caption = metadata_of(row).get("caption")
-    return embedded_text(row.content, caption if isinstance(caption, str) else None)
-
-
-def words_of(row: MemoryRow) -> str:
-    """The text by which a memory is found by words."""
-    metadata = metadata_of(row)
-    return lexical_text(
-        row.content,
-        key=row.key,
-        tags=decode_json(row.tags) if row.tags != "[]" else (),
-        metadata=metadata,
-        author=author_of(row.created_by, metadata),
-        moment_us=moment_us_of(row, metadata),
-    )
 
 
 def check_version(row: MemoryRow, expected: int | None) -> None:

@@ -21,7 +21,8 @@ from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.index_loading import load_index
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, meaning_of
+from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
+from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER

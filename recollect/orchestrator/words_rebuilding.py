@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from recollect.orchestrator.memory_store import words_of
+from recollect.orchestrator.memory_texts import words_of
 from recollect.orchestrator.rows import COLUMNS, MemoryRow
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction

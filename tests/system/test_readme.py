@@ -10,7 +10,9 @@ from pathlib import Path
 
 from tests.harness.processes import OrchestratorProcess
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+SEARCH_GUIDE = ROOT / "docs" / "search.md"
 
 
 def test_the_python_of_the_readme_works_word_for_word(orchestrator: OrchestratorProcess) -> None:
@@ -25,3 +27,19 @@ def test_the_python_of_the_readme_works_word_for_word(orchestrator: Orchestrator
     assert run.returncode == 0, run.stderr
     assert "Anna prefers green tea" in run.stdout
     assert "2 versions" in run.stdout
+
+
+def test_the_python_of_the_search_guide_works_word_for_word(
+    orchestrator: OrchestratorProcess,
+) -> None:
+    sources = re.findall(r"```python\n(.*?)```", SEARCH_GUIDE.read_text(), re.S)
+    assert len(sources) == 3
+    for source in sources:
+        run = subprocess.run(
+            [sys.executable, "-c", source],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "RECOLLECT_ENDPOINT": orchestrator.endpoint},
+        )
+        assert run.returncode == 0, run.stderr

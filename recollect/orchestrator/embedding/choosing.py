@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from recollect.orchestrator.embedding.absent import AbsentEmbedder
-from recollect.orchestrator.embedding.interface import Embedder
+from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Embedder
 from recollect.orchestrator.embedding.specs import EmbedderSpec, hashed, spec_of_stored
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property, set_property
@@ -30,7 +30,6 @@ when this was last decided."""
 STORED = "SELECT model, length(vector) FROM vectors ORDER BY num LIMIT 1"
 SHADOW = "SELECT length(vector) FROM shadow_vectors ORDER BY num LIMIT 1"
 ANY = "SELECT 1 FROM memories LIMIT 1"
-VECTOR_ITEM_BYTES = 4
 
 Make = Callable[[EmbedderSpec, int | None], Embedder]
 """Makes an embedder, given how long its vectors are known to be."""

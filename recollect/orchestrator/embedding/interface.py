@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
+VECTOR_ITEM_BYTES = 4
 
 Kind = Literal["document", "query"]
 """What a text is; some models want to be told."""

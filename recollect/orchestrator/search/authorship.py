@@ -11,14 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.search.calendar_words import month_number
 
 AUTHOR_KEYS = ("speaker", "author", "sender", "from", "user", "role")
 MOMENT_KEYS = ("date", "datetime", "date_time", "timestamp", "time", "at", "when", "occurred_at")
 AUTHOR_CHARS_MAX = 64
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july"),
-    *("august", "september", "october", "november", "december"),
-)
 _day_first = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?([a-z]{3,9})\.?,?\s+(\d{4})\b")
 _month_first = re.compile(r"\b([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})\b")
 
@@ -79,7 +76,7 @@ def _read_text(text: str) -> int | None:
             month, day, year = found.group(1), found.group(2), found.group(3)
         else:
             return None
-        number = next((n for n, name in enumerate(MONTHS, 1) if name.startswith(month)), None)
+        number = month_number(month)
         if number is None:
             return None
         moment = datetime(int(year), number, int(day))

@@ -21,6 +21,7 @@ from recollect.orchestrator.search.scope import Scope
 from recollect.orchestrator.search.vectors import Numbers, VectorIndex
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.journal import READ_LEDGER
+from recollect.orchestrator.storage.listed import numbers
 
 # A list leaves the database fastest as one value.
 SELECT_NUMS = "SELECT string_agg(CAST(num AS TEXT), ',') FROM memories WHERE {condition}"
@@ -125,7 +126,7 @@ class NearestFinder:
         else:
             statement, bound = SELECT_SOME_NUMS.format(condition=sql), [*params, most + 1]
         [(listed,)] = session.execute(statement, bound)
-        nums: Numbers | None = np.sort(np.fromstring(listed or "", dtype=np.int64, sep=","))
+        nums: Numbers | None = np.sort(numbers(listed))
         assert nums is not None
         # The index knows a list again that surely stays as it is.
         nums.flags.writeable = False

@@ -9,7 +9,8 @@ from typing import Any
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, meaning_of, no_such_memory
+from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator

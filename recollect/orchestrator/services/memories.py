@@ -12,12 +12,8 @@ from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
 from recollect.orchestrator.drafts import Drafting, MemoryPatch
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import (
-    MemoryStore,
-    check_version,
-    meaning_of,
-    no_such_memory,
-)
+from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import (
     CachedMemory,
     MemoryRow,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.listed import numbers
 
 LENGTH_MAX = 65_535
 CHANGES_MAX = 65_536
@@ -68,7 +69,7 @@ class Lengths:
         [(listed, packed)] = rows
         if listed is None or packed is None:
             return
-        nums = np.fromstring(listed, dtype=np.int64, sep=",")
+        nums = numbers(listed)
         newest = int(nums.max())
         if newest >= len(self._values):
             # Readers may still hold the old array, so it is replaced and not resized.

@@ -17,6 +17,7 @@ from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.lexical.lengths import read_varints
 from recollect.orchestrator.search.lexical.query import Term, match_expression
 from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.listed import numbers
 
 Numbers = NDArray[np.int64]
 Postings = tuple[Numbers, Numbers]
@@ -102,7 +103,7 @@ def expression_of(term: Term) -> str:
 
 def _numbers(rows: list[tuple[str | None]]) -> Numbers:
     [(listed,)] = rows
-    return np.fromstring(listed or "", dtype=np.int64, sep=",")
+    return numbers(listed)
 
 
 def _counted(docs: Numbers) -> Postings:

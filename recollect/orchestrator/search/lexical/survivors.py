@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.listed import numbers
 
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -73,7 +74,7 @@ class Survivors:
         if any(str(step[-1]).startswith("SCAN memories") for step in plan):
             return None
         [(listed,)] = self._session.execute(sql, self._params)
-        return np.sort(np.fromstring(listed or "", dtype=np.int64, sep=","))
+        return np.sort(numbers(listed))
 
 
 class _Ranked:

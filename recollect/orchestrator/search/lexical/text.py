@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
 
+from recollect.orchestrator.search.calendar_words import MONTHS, WEEKDAYS
 from recollect.orchestrator.search.lexical.spelling import has_parts, spelled_out
 
 SPELLED_CHARS_MAX = 65_536
@@ -17,12 +18,6 @@ METADATA_DEPTH_MAX = 6
 
 DAY_US = 86_400_000_000
 EPOCH = date(1970, 1, 1)
-# Named here, because strftime would follow the language of the machine.
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def lexical_text(

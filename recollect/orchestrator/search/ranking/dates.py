@@ -8,7 +8,6 @@ some hours would matter.
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -16,10 +15,11 @@ from functools import partial
 
 import msgspec
 
+from recollect.orchestrator.search.calendar_words import WEEKDAYS, month_number
+
 US_PER_S = 1_000_000
 YEARS_BACK = 10
-MONTHS = tuple(name.lower() for name in calendar.month_name)[1:]
-WEEKDAYS = tuple(name.lower() for name in calendar.day_name)
+LOWER_WEEKDAYS = tuple(day.lower() for day in WEEKDAYS)
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -90,8 +90,10 @@ def _months(year: int, month: int, count: int) -> Days:
 
 
 def _month_number(name: str) -> int:
-    name = name.lower().rstrip(".")
-    return next(n for n, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
+    # Three letters tell all months apart, also of a name cut short in another way, as "Sept".
+    number = month_number(name[:3])
+    assert number is not None, "only names of months are matched"
+    return number
 
 
 def _years(year: str | None, today: date) -> Iterable[int]:
@@ -135,7 +137,7 @@ def _near(match: re.Match[str], today: date) -> list[Days]:
 
 
 def _weekday(match: re.Match[str], today: date) -> list[Days]:
-    back = (today.weekday() - WEEKDAYS.index(match[1].lower())) % 7 or 7
+    back = (today.weekday() - LOWER_WEEKDAYS.index(match[1].lower())) % 7 or 7
     return [_one_day(today - timedelta(days=back))]
 
 
@@ -187,5 +189,5 @@ _RELATIVE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Iterable
         ),
         _ago,
     ),
-    (_pattern(rf"(?:on|last|this past)\s+({'|'.join(WEEKDAYS)})\b"), _weekday),
+    (_pattern(rf"(?:on|last|this past)\s+({'|'.join(LOWER_WEEKDAYS)})\b"), _weekday),
 )
