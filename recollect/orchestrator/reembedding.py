@@ -86,6 +86,10 @@ class Reembedding:
         self._task: asyncio.Task[None] | None = None
         self._status: dict[str, Any] = {"state": "idle"}
         self._switched_seq = 0
+        # Whether the transaction that exchanges the models is under way, or done.
+        self._switching = False
+        # Held by whoever fills or empties the table of the new vectors.
+        self._shadow = asyncio.Lock()
 
     @property
     def running(self) -> bool:
@@ -97,32 +101,47 @@ class Reembedding:
 
     def start(self, spec: EmbedderSpec, make: Make) -> None:
         """Begin, or go on after a restart; the caller has seen to it that none is under way."""
+        self._switching = False
         self._status = {"state": "running", "target": spec.describe(), "done": 0, "total": None}
-        self._task = asyncio.create_task(self._persist(spec, make))
+        self._task = asyncio.create_task(self._exchange_model(spec, make))
 
     async def tidy(self) -> None:
         """Remove what an exchange left behind that was not finished."""
+        async with self._shadow:
+            await self._tidy()
+
+    async def _tidy(self) -> None:
         try:
             await self._clear()
         except RecollectError as error:
             log.warning("Old vectors are still there.", action="reembed", reason=error.message)
 
-    async def give_up(self) -> None:
-        """Stay with the present model."""
+    async def give_up(self) -> bool:
+        """Stay with the present model; whether it was not too late for that."""
+        if self._switching and self._task is not None:
+            await asyncio.wait([self._task])
+            if self._switching:
+                return False
         await self.stop()
-        coming, self._meanings.coming = self._meanings.coming, None
-        await self._storage.write(lambda transaction: set_property(transaction, TARGET, None))
-        self._status = {"state": "idle"}
-        if coming is not None:
-            await coming.embedding.retire()
-            await asyncio.to_thread(coming.index.discard)
-        await self.tidy()
+        async with self._shadow:
+            coming, self._meanings.coming = self._meanings.coming, None
+            await self._storage.write(lambda transaction: set_property(transaction, TARGET, None))
+            self._status = {"state": "idle"}
+            if coming is not None:
+                await coming.embedding.retire()
+                await asyncio.to_thread(coming.index.discard)
+            await self._tidy()
+        return True
 
     async def stop(self) -> None:
         """Stop where it is."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+    async def _exchange_model(self, spec: EmbedderSpec, make: Make) -> None:
+        async with self._shadow:
+            await self._persist(spec, make)
 
     async def _persist(self, spec: EmbedderSpec, make: Make) -> None:
         """Try until it is done: a model that is away, or a full disk, may be mended any time."""
@@ -205,12 +224,26 @@ class Reembedding:
                 np.full(len(chosen), seq, dtype=np.int64),
                 np.stack([pooled.vector for _, pooled in chosen]),
             )
+            # Whatever is deleted from now on, the index hears of; this is what went just before.
+            nums = [row.num for row, _ in chosen]
+            for num in await self._storage.read(partial(_gone, nums)):
+                target.index.remove(num)
         self._status["done"] = len(target.index)
 
     async def _switch(self, spec: EmbedderSpec, target: Meaning, since_seq: int) -> Meaning:
         old = self._meanings.current
         switched = partial(_switch, spec, target, since_seq, self._exchange(target))
-        self._switched_seq = await self._storage.write(switched)
+        self._switching = True
+        write = self._storage.write(switched)
+        try:
+            # Whoever stops this must not find the models exchanged behind their back.
+            self._switched_seq = await asyncio.shield(write)
+        except asyncio.CancelledError:
+            await asyncio.wait([write])
+            raise
+        except RecollectError:
+            self._switching = False
+            raise
         log.info("The new model is in use.", action="reembed", model=target.model)
         return old
 
@@ -286,6 +319,11 @@ async def embedded_singly(
                 reason=error.message,
             )
     return made
+
+
+def _gone(nums: list[int], session: Session) -> list[int]:
+    """Which of some memories live no longer."""
+    return [num for num in nums if not session.execute(STILL_LIVING, (num,))]
 
 
 def _keep(

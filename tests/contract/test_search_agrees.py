@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from recollect.protocol.operations import (
     Stats,
     UpdateMemory,
 )
-from tests.harness.worlds import World
+from tests.harness.worlds import ANSWERED_WITHIN_S, World
 
 WORDS = ("apple", "river", "engine", "violin", "harbour", "copper", "meadow", "signal")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -97,7 +98,8 @@ class Agreement(RuleBasedStateMachine):
 
     @rule()
     def await_the_new_model(self) -> None:
-        for _ in range(5_000):
+        until = time.monotonic() + ANSWERED_WITHIN_S
+        while time.monotonic() < until:
             embedding = self.world(Stats())["embedding"]
             if embedding["reembedding"]["state"] in ("idle", "done") and not embedding["waiting"]:
                 return

@@ -30,9 +30,9 @@ class EmbeddingService:
             embedder = await asyncio.to_thread(self._providers.embedder, spec)
         except ModelError as error:
             raise InvalidArgument(error.message, field="model") from error
-        if embedder.model == self._meanings.current.model:
-            if self._reembedding.running:
-                await self._reembedding.give_up()
+        if embedder.model == self._meanings.current.model and (
+            not self._reembedding.running or await self._reembedding.give_up()
+        ):
             return {"status": "success", "model": embedder.model, "state": "done"}
         if self._reembedding.running:
             state = self._reembedding.describe()
