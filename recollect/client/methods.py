@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from inspect import Signature
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
+R_co = TypeVar("R_co", covariant=True)
+S_co = TypeVar("S_co", covariant=True)
 
 
 class Blocking:
@@ -70,6 +74,56 @@ class Method(Generic[P, R]):
             function = self._function = _function_of(self.operation)
         # A plain bound method: the cheapest thing to call, and what help() and inspect expect.
         return function if instance is None else MethodType(function, instance)
+
+
+class BlockingEither(Protocol[P, R_co, Q, S_co]):
+    """A bound method of a blocking client that takes an id, or a namespace and a key."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
+
+
+class AwaitingEither(Protocol[P, R_co, Q, S_co]):
+    """The same of an asyncio client."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]: ...
+    @overload
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> Coroutine[Any, Any, S_co]: ...
+
+
+class Either(Generic[P, R, Q, S]):
+    """Two operations under one name: by id, or by namespace and key.
+
+    An id holds no colon and a namespace always does, so the first argument tells which is meant.
+    """
+
+    def __init__(self, by_id: Callable[P, Operation[R]], by_key: Callable[Q, Operation[S]]) -> None:
+        self.operation = cast("type[Operation[R]]", by_id)
+        self.by_key = cast("type[Operation[S]]", by_key)
+        self.__doc__ = f"{self.operation.__doc__} Or by key: {self.by_key.__doc__}"
+
+        def function(client: Caller, /, *args: Any, **kwargs: Any) -> Any:
+            keyed = "namespace" in kwargs or (args and isinstance(args[0], str) and ":" in args[0])
+            return client.call((self.by_key if keyed else self.operation)(*args, **kwargs))
+
+        function.__doc__ = self.__doc__
+        self._function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._function.__name__ = name
+        self._function.__qualname__ = f"Operations.{name}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, instance: Blocking, owner: type) -> BlockingEither[P, R, Q, S]: ...
+    @overload
+    def __get__(self, instance: Awaiting, owner: type) -> AwaitingEither[P, R, Q, S]: ...
+    def __get__(self, instance: object, owner: type) -> Any:
+        return self._function if instance is None else MethodType(self._function, instance)
 
 
 def _function_of(operation: type[Operation[Any]]) -> FunctionType:
@@ -120,6 +174,13 @@ def method(operation: Callable[P, Operation[R]]) -> Method[P, R]:
     return Method(operation)
 
 
+def either(
+    by_id: Callable[P, Operation[R]], by_key: Callable[Q, Operation[S]]
+) -> Either[P, R, Q, S]:
+    """The method of both clients that calls one of two operations."""
+    return Either(by_id, by_key)
+
+
 class Operations:
     """Every operation as a method; the two clients inherit it."""
 
@@ -127,13 +188,24 @@ class Operations:
     get_memory = method(ops.GetMemory)
     update_memory = method(ops.UpdateMemory)
     delete_memory = method(ops.DeleteMemory)
-    restore = method(ops.Restore)
-    history = method(ops.History)
+    restore = either(ops.Restore, ops.RestoreByKey)
+    history = either(ops.History, ops.HistoryByKey)
     purge = method(ops.Purge)
     reinforce_memory = method(ops.ReinforceMemory)
     get_children = method(ops.GetChildren)
     list_memories = method(ops.ListMemories)
     count = method(ops.Count)
+
+    put = method(ops.Put)
+    get_by_key = method(ops.GetByKey)
+    update_by_key = method(ops.UpdateByKey)
+    delete_by_key = method(ops.DeleteByKey)
+    history_by_key = method(ops.HistoryByKey)
+    restore_by_key = method(ops.RestoreByKey)
+    diff = method(ops.Diff)
+    search_namespace = method(ops.SearchNamespace)
+    list_namespaces = method(ops.ListNamespaces)
+    squash_versions = method(ops.SquashVersions)
 
     search_memory = method(ops.SearchMemory)
     semantic_search = method(ops.SemanticSearch)
@@ -150,6 +222,39 @@ class Operations:
     get_memories_by_group = method(ops.GetMemoriesByGroup)
 
     create_session = method(ops.CreateSession)
+    get_session = method(ops.GetSession)
+    append_event = method(ops.AppendEvent)
+    list_events = method(ops.ListEvents)
+    update_status = method(ops.UpdateStatus)
+    get_state = method(ops.GetState)
+    set_state = method(ops.SetState)
+    list_sessions = method(ops.ListSessions)
+    list_active_sessions = method(ops.ListActiveSessions)
+    terminate_session = method(ops.TerminateSession)
+    archive_session = method(ops.ArchiveSession)
+    delete_session = method(ops.DeleteSession)
+
+    index_document = method(ops.IndexDocument)
+    sync_documents = method(ops.SyncDocuments)
+    list_documents = method(ops.ListDocuments)
+    delete_document = method(ops.DeleteDocument)
+    search_documents = method(ops.SearchDocuments)
+
+    find_conflicts = method(ops.FindConflicts)
+    consolidate = method(ops.Consolidate)
+    forget_source = method(ops.ForgetSource)
+    undo = method(ops.Undo)
+    get_run = method(ops.GetRun)
+    list_runs = method(ops.ListRuns)
+
+    audit_log = method(ops.AuditLog)
+    verify_audit = method(ops.VerifyAudit)
+
+    who_am_i = method(ops.WhoAmI)
+    create_identity = method(ops.CreateIdentity)
+    list_identities = method(ops.ListIdentities)
+    grant_access = method(ops.GrantAccess)
+    revoke_access = method(ops.RevokeAccess)
 
     ping = method(ops.Ping)
     stats = method(ops.Stats)
@@ -159,7 +264,7 @@ class Operations:
     recent_errors = method(ops.RecentErrors)
 
     add = remember = add_memory
-    get = get_memory
-    update = update_memory
-    delete = forget = delete_memory
+    get = either(ops.GetMemory, ops.GetByKey)
+    update = either(ops.UpdateMemory, ops.UpdateByKey)
+    delete = forget = either(ops.DeleteMemory, ops.DeleteByKey)
     search = search_memory

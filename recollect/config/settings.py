@@ -10,6 +10,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from recollect.config.sharing import (
+    AccessSettings,
+    ConsolidationSettings,
+    DocumentsSettings,
+    SessionsSettings,
+    TrustSettings,
+)
+
 # A declaration reads in one piece: type, bounds, help, default.
 # fmt: off
 
@@ -281,6 +289,11 @@ class Settings(Struct, frozen=True):
     embedding: EmbeddingSettings = EmbeddingSettings()
     index: IndexSettings = IndexSettings()
     recall: RecallSettings = RecallSettings()
+    access: AccessSettings = AccessSettings()
+    trust: TrustSettings = TrustSettings()
+    sessions: SessionsSettings = SessionsSettings()
+    documents: DocumentsSettings = DocumentsSettings()
+    consolidation: ConsolidationSettings = ConsolidationSettings()
     redis: RedisSettings = RedisSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
     client: ClientSettings = ClientSettings()

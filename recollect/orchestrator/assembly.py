@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 
 from recollect.config.settings import RecallSettings, Settings
+from recollect.orchestrator.access.rates import Rates
+from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
-from recollect.orchestrator.calls import handlers_of
+from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.drafts import Drafting
@@ -64,7 +68,9 @@ from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.words_rebuilding import ensure_words
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import RecollectError, Unsupported
+from recollect.protocol.operation import Operation
+from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
@@ -149,7 +155,17 @@ class Orchestrator:
                 lambda: self.dispatcher.describe(),
             ),
         )
-        self.dispatcher = Dispatcher(handlers, storage, clock, self.errors, settings)
+        for name in REGISTRY.keys() - handlers.keys():  # PLACEHOLDER
+            handlers[name] = ("read", _missing)
+        self.dispatcher = Dispatcher(
+            handlers,
+            storage,
+            clock,
+            self.errors,
+            settings,
+            RefusalLog(storage),
+            Rates(time.monotonic),
+        )
         self._background: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -249,6 +265,10 @@ class Orchestrator:
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)
+
+
+def _missing(call: Call, operation: Operation[Any]) -> Any:  # PLACEHOLDER
+    raise Unsupported(f"{call.operation} is not built yet.")
 
 
 def weights_of(settings: RecallSettings) -> Weights:

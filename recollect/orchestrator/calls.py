@@ -7,17 +7,26 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from recollect.orchestrator.access.grants import EVERYTHING, Grants
 from recollect.orchestrator.storage.interface import Change, WriteTransaction
-from recollect.protocol.errors import DeadlineExceeded
-from recollect.protocol.operation import Operation
+from recollect.protocol.errors import DeadlineExceeded, Forbidden
+from recollect.protocol.operation import Access, Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 Kind = Literal["read", "write"]
 
 
+class Refusal(msgspec.Struct, frozen=True):
+    """Something that a call asked for and may not have."""
+
+    subject: str
+    namespace: str | None
+    detail: str
+
+
 class Call(msgspec.Struct, frozen=True):
-    """Who asks, since when and until when."""
+    """Who asks, since when and until when, and what they may do."""
 
     operation: str
     now_us: int
@@ -27,11 +36,43 @@ class Call(msgspec.Struct, frozen=True):
     session: str | None = None
     trace: str | None = None
     key: str | None = None
+    task: str | None = None
+    access: Access = "admin"
+    """What the operation needs."""
+    grants: Grants = EVERYTHING
+    refusals: list[Refusal] = []
+    """Filled while the call is worked on; each ends in the audit log."""
 
     @property
     def author(self) -> str:
         """The name under which a change is recorded on the record itself."""
         return self.agent or self.identity
+
+    def sees(self, namespace: str | None, subject: str = "") -> bool:
+        """Whether the caller may know what is in a namespace; if not, that is noted.
+
+        What may not be seen is answered as if it were not there.
+        """
+        if self.grants.allows(namespace, "read"):
+            return True
+        self.refusals.append(Refusal(subject, namespace, "not readable"))
+        return False
+
+    def require(
+        self, namespace: str | None, subject: str = "", access: Access | None = None
+    ) -> None:
+        """Refuse unless the caller may do there what the operation does; None as in `allows`."""
+        needed = access or self.access
+        if not self.grants.allows(namespace, needed):
+            self.refusals.append(Refusal(subject, namespace, f"needs {needed}"))
+            place = "the whole store" if namespace is None else namespace
+            raise Forbidden(
+                f"The identity {self.identity!r} has no {needed} access to {place}: "
+                f"`recollect keys grant {self.identity} PATTERN {needed}` gives it.",
+                identity=self.identity,
+                namespace=namespace,
+                access=needed,
+            )
 
 
 def record(
@@ -43,6 +84,8 @@ def record(
     version_before: int | None = None,
     version_after: int | None = None,
     operation: str | None = None,
+    outcome: str | None = None,
+    detail: str | None = None,
 ) -> int:
     """Enter a change into the journal; returns its sequence number."""
     seq = transaction.next_seq()
@@ -60,6 +103,9 @@ def record(
             session_id=call.session,
             trace=call.trace,
             request_key=call.key,
+            task_id=call.task,
+            outcome=outcome,
+            detail=detail,
         )
     )
     return seq

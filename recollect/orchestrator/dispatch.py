@@ -16,6 +16,9 @@ import msgspec
 import structlog
 
 from recollect.config.settings import Settings
+from recollect.orchestrator.access.identities import LOCAL, Identity
+from recollect.orchestrator.access.rates import Rates
+from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.error_bus import ErrorBus
@@ -44,18 +47,18 @@ from recollect.protocol.errors import (
     UnknownOperation,
     UnsupportedVersion,
 )
-from recollect.protocol.operation import Operation
+from recollect.protocol.operation import Operation, Spec
 from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
-LOCAL_IDENTITY = "local"
 SEQ_POLL_S = 0.002
 NAME_LIMITS = {
     "key": IDEMPOTENCY_KEY_CHARS_MAX,
     "agent": NAME_CHARS_MAX,
     "session": NAME_CHARS_MAX,
     "trace": NAME_CHARS_MAX,
+    "task": NAME_CHARS_MAX,
 }
 
 Answer = Callable[[bytes], None]
@@ -65,10 +68,12 @@ _encode = msgspec.msgpack.Encoder().encode
 class Route(msgspec.Struct, frozen=True):
     """What is known of an operation before any request comes."""
 
+    spec: Spec
     kind: Kind
     decode: Callable[[bytes], Operation[Any]]
     handler: Callable[..., Any]
     has_min_seq: bool
+    has_namespace: bool
 
 
 class Dispatcher:
@@ -81,16 +86,21 @@ class Dispatcher:
         clock: Clock,
         errors: ErrorBus,
         settings: Settings,
+        refusals: RefusalLog,
+        rates: Rates,
     ) -> None:
         missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
         if missing or foreign:
             raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
         self._routes = {
             name: Route(
+                spec=REGISTRY[name].spec,
                 kind=kind,
                 decode=msgspec.msgpack.Decoder(REGISTRY[name]).decode,
                 handler=handler,
                 has_min_seq="min_seq" in REGISTRY[name].__struct_fields__,
+                has_namespace="namespace" in REGISTRY[name].__struct_fields__
+                and REGISTRY[name].spec.access in ("write", "admin"),
             )
             for name, (kind, handler) in handlers.items()
         }
@@ -98,6 +108,8 @@ class Dispatcher:
         self._clock = clock
         self._errors = errors
         self._network = settings.network
+        self._refusals = refusals
+        self._rates = rates
         self._payload_bytes_max = settings.limits.payload_bytes_max
         self._tasks: set[asyncio.Future[Any]] = set()
         self.in_flight = 0
@@ -105,25 +117,27 @@ class Dispatcher:
         self.served: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
 
-    def dispatch(self, frame: bytes, answer: Answer) -> None:
-        """Answer one frame, now or later."""
+    def dispatch(self, frame: bytes, answer: Answer, identity: Identity = LOCAL) -> None:
+        """Answer one frame of an identity, now or later."""
         now_us = self._clock.now_us()
         try:
             request = self._decode(frame)
         except RecollectError as error:
             self._answer_error(_salvaged_id(frame), "unreadable", error, answer)
             return
+        call = None
         try:
-            call, route = self._admit(request, now_us)
+            call, route = self._admit(request, now_us, identity)
             operation = _decode_body(route, request)
+            _check_access(call, route, operation)
             if route.has_min_seq and (operation.min_seq or 0) > self._storage.committed_seq:  # type: ignore[attr-defined]
-                self._later(request, self._when_visible(call, route, operation), answer)
+                self._later(request, call, self._when_visible(call, route, operation), answer)
             else:
                 self._run(request, call, route, operation, answer)
         except RecollectError as error:
-            self._answer_error(request.id, request.op, error, answer)
+            self._answer_error(request.id, request.op, error, answer, call)
         except Exception as error:
-            self._answer_error(request.id, request.op, _defect(request.op, error), answer)
+            self._answer_error(request.id, request.op, _defect(request.op, error), answer, call)
 
     def describe(self) -> dict[str, Any]:
         """Counts for `stats`."""
@@ -162,7 +176,7 @@ class Dispatcher:
             raise _other_version(request.v)
         return request
 
-    def _admit(self, request: Request, now_us: int) -> tuple[Call, Route]:
+    def _admit(self, request: Request, now_us: int, identity: Identity) -> tuple[Call, Route]:
         route = self._routes.get(request.op)
         if route is None:
             raise UnknownOperation(
@@ -181,17 +195,21 @@ class Dispatcher:
                 limit="network.in_flight_max",
                 retry_after_ms=self._network.retry_after_ms,
             )
-        if request.agent or request.session or request.trace or request.key:
+        self._rates.take(identity)
+        if request.agent or request.session or request.trace or request.key or request.task:
             _check_names(request)
         return Call(
             operation=request.op,
             now_us=now_us,
             deadline_us=deadline_us,
-            identity=LOCAL_IDENTITY,
+            identity=identity.name,
             agent=request.agent,
             session=request.session,
             trace=request.trace,
             key=request.key,
+            task=request.task,
+            access=route.spec.access,
+            grants=identity.grants,
         ), route
 
     def _run(
@@ -205,13 +223,13 @@ class Dispatcher:
         result = route.handler(call, operation)
         if route.kind == "read":
             if isinstance(result, dict):
-                self._answer(request, _encode(result), answer)
+                self._answer(request, call, _encode(result), answer)
             else:
-                self._later(request, result, answer)
+                self._later(request, call, result, answer)
         elif callable(result):
-            self._later(request, self._write(call, operation, result), answer)
+            self._later(request, call, self._write(call, operation, result), answer)
         else:
-            self._later(request, self._write_prepared(call, operation, result), answer)
+            self._later(request, call, self._write_prepared(call, operation, result), answer)
 
     def _write(
         self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
@@ -239,7 +257,7 @@ class Dispatcher:
         result = route.handler(call, operation)
         return result if isinstance(result, dict) else await result
 
-    def _later(self, request: Request, work: Any, answer: Answer) -> None:
+    def _later(self, request: Request, call: Call, work: Any, answer: Answer) -> None:
         """Answer when the work is done; it counts as in flight until then."""
         future = work if isinstance(work, asyncio.Future) else asyncio.ensure_future(work)
         self.in_flight += 1
@@ -255,15 +273,16 @@ class Dispatcher:
             if error is None:
                 result = finished.result()
                 body = result if isinstance(result, bytes) else _encode(result)
-                self._answer(request, body, answer)
+                self._answer(request, call, body, answer)
             elif isinstance(error, RecollectError):
-                self._answer_error(request.id, request.op, error, answer)
+                self._answer_error(request.id, request.op, error, answer, call)
             else:
-                self._answer_error(request.id, request.op, _defect(request.op, error), answer)
+                defect = _defect(request.op, error)
+                self._answer_error(request.id, request.op, defect, answer, call)
 
         future.add_done_callback(done)
 
-    def _answer(self, request: Request, body: bytes, answer: Answer) -> None:
+    def _answer(self, request: Request, call: Call, body: bytes, answer: Answer) -> None:
         if len(body) > self._payload_bytes_max and self._routes[request.op].kind == "read":
             error = LimitExceeded(
                 f"The answer has {len(body):,} bytes; the limit limits.payload_bytes_max is "
@@ -272,15 +291,24 @@ class Dispatcher:
                 maximum=self._payload_bytes_max,
                 actual=len(body),
             )
-            self._answer_error(request.id, request.op, error, answer)
+            self._answer_error(request.id, request.op, error, answer, call)
             return
+        if call.refusals:
+            self._refusals.note(call)
         self.served[request.op] += 1
         failpoint("before_reply")
         answer(_encode(Reply(PROTOCOL_VERSION, request.id, self._clock.now_us() // 1000, body)))
 
     def _answer_error(
-        self, request_id: int | str | None, name: str, error: RecollectError, answer: Answer
+        self,
+        request_id: int | str | None,
+        name: str,
+        error: RecollectError,
+        answer: Answer,
+        call: Call | None = None,
     ) -> None:
+        if call is not None and call.refusals:
+            self._refusals.note(call)
         self.failed[error.code] += 1
         now_us = self._clock.now_us()
         if isinstance(error, InternalError) or error.code.startswith("storage"):
@@ -289,6 +317,18 @@ class Dispatcher:
             )
         body = _encode(error.reply())
         answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
+
+
+def _check_access(call: Call, route: Route, operation: Operation[Any]) -> None:
+    """Refuse what the declaration alone says is not allowed.
+
+    What an operation is about may only be known when it is looked up: the rest is checked where
+    rows are found and written, by the same call.
+    """
+    if route.spec.everywhere:
+        call.require(None, access=route.spec.access)
+    elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
+        call.require(namespace)
 
 
 def _check_names(request: Request) -> None:

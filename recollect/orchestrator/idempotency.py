@@ -19,9 +19,13 @@ from recollect.protocol.errors import IdempotencyConflict
 from recollect.protocol.operation import Operation
 
 FIND = """
-SELECT key, operation, payload_hash, reply FROM idempotency WHERE identity = ? AND key IN ({keys})
+SELECT key, operation, payload_hash, reply, namespaces FROM idempotency
+WHERE identity = ? AND key IN ({keys})
 """
-KEEP = Insert("idempotency", ("identity", "key", "operation", "payload_hash", "reply", "at_us"))
+KEEP = Insert(
+    "idempotency",
+    ("identity", "key", "operation", "payload_hash", "reply", "at_us", "namespaces"),
+)
 # A bounded step, so that trimming never holds up the writer for long.
 TRIM = """
 DELETE FROM idempotency WHERE (identity, key) IN (
@@ -40,6 +44,8 @@ class Answered(msgspec.Struct, frozen=True):
     operation: str
     payload_hash: bytes
     reply: bytes
+    namespaces: str | None
+    """Where its changes were, a line each."""
 
 
 Known = dict[tuple[str, str], Answered]
@@ -95,9 +101,17 @@ class Once:
             return before.reply
         reply = _encode(self._function(transaction))
         name = self._call.operation
-        transaction.insert(KEEP, [(*self.mark, name, self._payload_hash, reply, self._call.now_us)])
+        changed = transaction.changes
+        if len(changed) == 1:
+            namespaces = changed[0].namespace
+        else:
+            namespaces = "\n".join(sorted({c.namespace for c in changed if c.namespace})) or None
+        transaction.insert(
+            KEEP,
+            [(*self.mark, name, self._payload_hash, reply, self._call.now_us, namespaces)],
+        )
         # The same key may come again within this very batch.
-        known[self.mark] = Answered(name, self._payload_hash, reply)
+        known[self.mark] = Answered(name, self._payload_hash, reply, namespaces)
         return reply
 
     def _check(self, before: Answered) -> None:
@@ -108,6 +122,9 @@ class Once:
                 key=self._call.key,
                 operation=before.operation,
             )
+        # What the caller may no longer do, it may not be told of again either.
+        for namespace in (before.namespaces or "").splitlines():
+            self._call.require(namespace, self._call.key or "")
 
 
 class Prefetch:
@@ -136,8 +153,8 @@ def _known(session: Session, functions: Sequence[Once]) -> Known:
     known: Known = {}
     for identity, wanted in keys.items():
         sql = FIND.format(keys=", ".join("?" for _ in wanted))
-        for key, name, payload_hash, reply in session.execute(sql, (identity, *wanted)):
-            known[identity, key] = Answered(name, bytes(payload_hash), bytes(reply))
+        for key, name, payload_hash, reply, where in session.execute(sql, (identity, *wanted)):
+            known[identity, key] = Answered(name, bytes(payload_hash), bytes(reply), where)
     return known
 
 

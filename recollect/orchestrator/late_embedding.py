@@ -11,7 +11,7 @@ from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.reembedding import embedded_singly
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
 from recollect.protocol.errors import RecollectError
 
@@ -28,13 +28,15 @@ SEARCH_PAUSE_S = 0.02
 
 WAITING = f"""
 SELECT {JOINED_COLUMNS} FROM unembedded u JOIN memories m ON m.num = u.num
-WHERE u.num > ? AND m.deleted_us IS NULL ORDER BY u.num LIMIT ?
+WHERE u.num > ? AND {PRESENT} ORDER BY u.num LIMIT ?
 """
 COUNT = "SELECT count(*) FROM unembedded"
 # A page by its place among the numbers, so that each look costs the same.
-FORGOTTEN = """
-SELECT num FROM (SELECT num, deleted_us FROM memories WHERE num > ? ORDER BY num LIMIT ?) AS page
-WHERE deleted_us IS NULL
+FORGOTTEN = f"""
+SELECT num FROM (
+    SELECT num, deleted_us, archived_us FROM memories WHERE num > ? ORDER BY num LIMIT ?
+) AS page
+WHERE {PRESENT}
   AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.num = page.num)
   AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.num = page.num)
 """

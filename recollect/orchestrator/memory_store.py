@@ -25,6 +25,7 @@ from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
+from recollect.protocol.operation import Access
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ DROP_VECTOR = (
 EMBED_LATER = Insert("unembedded", ("num",))
 EMBED_LATER_AGAIN = "INSERT INTO unembedded (num) VALUES (?) ON CONFLICT (num) DO NOTHING"
 EMBEDDED = "DELETE FROM unembedded WHERE num = ?"
-LIVING_SEQ = "SELECT seq FROM memories WHERE num = ? AND deleted_us IS NULL"
+LIVING_SEQ = f"SELECT seq FROM memories WHERE num = ? AND {rows.PRESENT}"
 # What the full text of a memory is made of.
 WORDED = ("content", "metadata", "tags", "valid_from_us")
 KEY_HOLDER = "SELECT id FROM memories WHERE namespace = ? AND key = ? AND deleted_us IS NULL"
@@ -91,10 +92,21 @@ class MemoryStore:
         self._ids = ids
         self._authors = authors
 
-    def find(self, session: Session, memory_id: str) -> MemoryRow | None:
-        """The row of a memory, whatever its state."""
+    def find(
+        self, call: Call, session: Session, memory_id: str, access: Access | None = None
+    ) -> MemoryRow | None:
+        """The row of a memory, whatever its state; None as well if the caller may not see it.
+
+        Refuses if the caller may see it and not do with it what the operation does, or `access`.
+        """
         found = session.execute(rows.SELECT_BY_ID, (memory_id,))
-        return MemoryRow(*found[0]) if found else None
+        if not found:
+            return None
+        row = MemoryRow(*found[0])
+        if not call.sees(row.namespace, row.id):
+            return None
+        call.require(row.namespace, row.id, access)
+        return row
 
     def rows_of(self, session: Session, hits: Sequence[tuple[int, T]]) -> list[tuple[MemoryRow, T]]:
         """The rows of some memories, each with what came with its number, in the same order."""
@@ -130,17 +142,22 @@ class MemoryStore:
         }
 
     def require(
-        self, session: Session, memory_id: str, now_us: int, what: str = "memory"
+        self,
+        call: Call,
+        session: Session,
+        memory_id: str,
+        what: str = "memory",
+        access: Access | None = None,
     ) -> MemoryRow:
         """The row of a living memory."""
-        row = self.find(session, memory_id)
-        if row is None or not row.alive(now_us):
+        row = self.find(call, session, memory_id, access)
+        if row is None or not row.alive(call.now_us):
             raise no_such_memory(memory_id, what)
         return row
 
-    def at_moment(self, session: Session, memory_id: str, moment_us: int) -> MemoryRow:
+    def at_moment(self, call: Call, session: Session, memory_id: str, moment_us: int) -> MemoryRow:
         """The memory as it was at a time."""
-        row = self.find(session, memory_id)
+        row = self.find(call, session, memory_id)
         if row is not None and row.updated_us > moment_us:
             found = session.execute(VERSION_AT, (row.num, moment_us))
             row = rows.with_snapshot(row, found[0][0]) if found else None
@@ -148,9 +165,9 @@ class MemoryStore:
             raise no_such_memory(memory_id, "memory at that time")
         return row
 
-    def in_version(self, session: Session, memory_id: str, version: int) -> MemoryRow:
+    def in_version(self, call: Call, session: Session, memory_id: str, version: int) -> MemoryRow:
         """The memory as it was in a version, also in one that says it was deleted."""
-        row = self.find(session, memory_id)
+        row = self.find(call, session, memory_id)
         if row is not None and row.version != version:
             found = session.execute(VERSION_BY_NUMBER, (row.num, version))
             row = rows.with_snapshot(row, found[0][0]) if found else None
@@ -167,6 +184,7 @@ class MemoryStore:
     ) -> None:
         """Write new memories; each draft gets its number, id and sequence number."""
         for draft in drafts:
+            call.require(draft.namespace, draft.key or "", "write")
             draft.id = self._ids.new()
             draft.num = draft.seq = record(
                 call,
@@ -255,7 +273,7 @@ class MemoryStore:
         embedded: Embedded | None,
     ) -> None:
         """Let words, vector, cache and index follow a change."""
-        was, is_now = old.deleted_us is None, new.deleted_us is None
+        was, is_now = old.present, new.present
         if not is_now:
             transaction.texts[new.num] = None
             self._drop_vector(transaction, new)
@@ -359,7 +377,7 @@ class MemoryStore:
         found = transaction.execute(KEY_HOLDER, (row.namespace, row.key))
         if not found or found[0][0] == row.id:
             return
-        holder = self.find(transaction, found[0][0])
+        holder = self.find(call, transaction, found[0][0], "write")
         if holder is not None and not holder.alive(call.now_us):
             gone = msgspec.structs.replace(holder, deleted_us=call.now_us)
             self.supersede(call, transaction, holder, gone, operation="expire")
@@ -371,14 +389,14 @@ class MemoryStore:
         )
 
     def check_parent(
-        self, session: Session, row: MemoryRow, parent_id: str | None, now_us: int
+        self, call: Call, session: Session, row: MemoryRow, parent_id: str | None
     ) -> None:
         """Refuse a parent that is not there, or that is the memory itself or below it."""
         if parent_id is None:
             return
         if parent_id == row.id:
             raise CycleRefused("A memory cannot be its own parent.", parent_id=parent_id)
-        self.require(session, parent_id, now_us, what="parent memory")
+        self.require(call, session, parent_id, "parent memory", "write")
         if row.id and session.execute(ANCESTORS, (parent_id, row.id)):
             raise CycleRefused(
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",

@@ -23,7 +23,7 @@ from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.index_loading import load_index
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
 from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.orchestrator.storage.properties import set_property
@@ -42,21 +42,21 @@ RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
 
 NEXT = f"""
-SELECT {COLUMNS} FROM memories WHERE num > ? AND deleted_us IS NULL ORDER BY num LIMIT ?
+SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
 """
 # What changed since its new vector was made, or has none yet.
 BEHIND = """
 SELECT v.num, v.seq FROM vectors v LEFT JOIN shadow_vectors s ON s.num = v.num
 WHERE v.seq > ? AND (s.num IS NULL OR s.seq < v.seq) ORDER BY v.seq LIMIT ?
 """
-LIVING = f"SELECT {COLUMNS} FROM memories WHERE num = ? AND deleted_us IS NULL"
+LIVING = f"SELECT {COLUMNS} FROM memories WHERE num = ? AND {PRESENT}"
 KEEP = """
 INSERT INTO shadow_vectors (num, model, vector, seq, passages) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (num) DO UPDATE SET
     model = excluded.model, vector = excluded.vector, seq = excluded.seq,
     passages = excluded.passages
 """
-STILL_LIVING = "SELECT 1 FROM memories WHERE num = ? AND deleted_us IS NULL"
+STILL_LIVING = f"SELECT 1 FROM memories WHERE num = ? AND {PRESENT}"
 FORGET = "DELETE FROM shadow_vectors WHERE num = ?"
 SWAP = (
     "ALTER TABLE vectors RENAME TO retired_vectors",

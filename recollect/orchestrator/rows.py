@@ -55,7 +55,14 @@ class MemoryRow(msgspec.Struct):
         """Neither deleted nor expired."""
         return self.deleted_us is None and (self.expires_us is None or self.expires_us > now_us)
 
+    @property
+    def present(self) -> bool:
+        """Neither deleted nor archived: only such memories are searched."""
+        return self.deleted_us is None and self.archived_us is None
 
+
+PRESENT = "deleted_us IS NULL AND archived_us IS NULL"
+"""The same in SQL."""
 COLUMNS = ", ".join(MemoryRow.__struct_fields__)
 JOINED_COLUMNS = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
 """The same where `memories` is joined as m."""

@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from recollect.orchestrator.memory_texts import words_of
-from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property, set_property
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 PROPERTY = "words_version"
 PAGE_ROWS = 5_000
 PAGE = f"""
-SELECT {COLUMNS} FROM memories WHERE num > ? AND deleted_us IS NULL ORDER BY num LIMIT ?
+SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
 """
 
 

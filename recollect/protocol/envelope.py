@@ -35,6 +35,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who writes, as the client names itself."""
     session: str | None = None
     """The session that new memories belong to."""
+    task: str | None = None
+    """The task that the work is done for, for the audit."""
 
 
 class Reply(msgspec.Struct, frozen=True):

@@ -7,15 +7,21 @@ RecollectError
 │   ├── MalformedRequest       malformed_request      broken frames or MessagePack
 │   ├── UnknownOperation       unknown_operation      no operation of that name
 │   ├── UnsupportedVersion     unsupported_version    another version of the protocol
+│   ├── SecretRefused          secret_refused         it holds a password, key or token
 │   └── Unsupported            unsupported            valid, but not on this storage
 ├── NotFound                   not_found              no such memory, group, session or version
+├── AccessError
+│   ├── Unauthenticated        unauthenticated        no key, or one that is not known
+│   └── Forbidden              forbidden              the identity has no such access there
 ├── Conflict
 │   ├── VersionConflict        version_conflict       somebody changed it since you read it
 │   ├── AlreadyExists          already_exists         the key is taken in its namespace
 │   ├── CycleRefused           cycle_refused          a memory cannot be its own ancestor
+│   ├── TransitionRefused      transition_refused     the status does not lead to that one
 │   └── IdempotencyConflict    idempotency_conflict   the same key came with another payload
 ├── Unavailable
 │   ├── Overloaded             overloaded             too many in flight; wait retry_after_ms
+│   ├── RateLimited            rate_limited           too many requests; wait retry_after_ms
 │   ├── ShuttingDown           shutting_down          the orchestrator is draining
 │   ├── NotYetVisible          not_yet_visible        min_seq was not reached before the deadline
 │   ├── EmbedderUnavailable    embedder_unavailable   no vectors now; words are still searched
@@ -109,8 +115,26 @@ class Unsupported(InvalidRequest):
     code = "unsupported"
 
 
+class SecretRefused(InvalidRequest):
+    code = "secret_refused"
+
+
 class NotFound(RecollectError):
     code = "not_found"
+
+
+class AccessError(RecollectError):
+    """The caller is not let in, or not so far."""
+
+    code = "access"
+
+
+class Unauthenticated(AccessError):
+    code = "unauthenticated"
+
+
+class Forbidden(AccessError):
+    code = "forbidden"
 
 
 class Conflict(RecollectError):
@@ -131,6 +155,10 @@ class CycleRefused(Conflict):
     code = "cycle_refused"
 
 
+class TransitionRefused(Conflict):
+    code = "transition_refused"
+
+
 class IdempotencyConflict(Conflict):
     code = "idempotency_conflict"
 
@@ -144,6 +172,10 @@ class Unavailable(RecollectError):
 
 class Overloaded(Unavailable):
     code = "overloaded"
+
+
+class RateLimited(Unavailable):
+    code = "rate_limited"
 
 
 class ShuttingDown(Unavailable):

@@ -26,6 +26,8 @@ class Spec(msgspec.Struct, frozen=True):
     access: Access
     http: tuple[str, str]
     mcp: bool
+    everywhere: bool
+    """It is about the whole store, so the access is needed to everything."""
     replay: bool
     """Safe to send again: a read, or a write kept apart by its idempotency key."""
 
@@ -60,7 +62,12 @@ REGISTRY: dict[str, type[Operation[Any]]] = {}
 
 
 def operation(
-    *, access: Access, http: tuple[str, str], mcp: bool = False, replay: bool = True
+    *,
+    access: Access,
+    http: tuple[str, str],
+    everywhere: bool = False,
+    mcp: bool = False,
+    replay: bool = True,
 ) -> Callable[[C], C]:
     """Declare an operation under the snake-case form of its class name."""
 
@@ -68,7 +75,9 @@ def operation(
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         assert name not in REGISTRY, f"operation {name} is declared twice"
         assert cls.__doc__, f"operation {name} has no description"
-        cls.spec = Spec(name=name, access=access, http=http, mcp=mcp, replay=replay)
+        cls.spec = Spec(
+            name=name, access=access, http=http, everywhere=everywhere, mcp=mcp, replay=replay
+        )
         REGISTRY[name] = cls
         return cls
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.orchestrator.rows import encode_json
-from recollect.orchestrator.search.filters import namespace_condition
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 
 KEEP = """
@@ -46,9 +46,9 @@ class Authors:
         transaction.execute(FORGET, (namespace, author, namespace, author, f"%{quoted}%"))
         self._known.discard((namespace, author))
 
-    def within(self, session: Session, namespace: str | None) -> list[str]:
-        """Who has written into a namespace or below it, or anywhere; a bounded number of them."""
-        condition, params = ("TRUE", []) if namespace is None else namespace_condition(namespace)
+    def within(self, session: Session, home: Condition | None) -> list[str]:
+        """Who has written into the namespaces that fit, or anywhere; a bounded number of them."""
+        condition, params = home or ("TRUE", [])
         found = session.execute(FIND.format(condition=condition), (*params, FOUND_MAX))
         return [author for (author,) in found]
 

@@ -213,11 +213,11 @@ class _Compilation:
         raise InvalidArgument("tags takes contains, in, nin, eq or ne.", field="filters.tags")
 
 
-def namespace_condition(namespace: str) -> Condition:
+def namespace_condition(namespace: str, column: str = "namespace") -> Condition:
     """A namespace and everything below it, and nothing that merely begins alike."""
     # ';' is the character after ':', so the range holds exactly what begins with 'namespace:'.
     return (
-        "(namespace = ? OR (namespace >= ? AND namespace < ?))",
+        f"({column} = ? OR ({column} >= ? AND {column} < ?))",
         [namespace, f"{namespace}:", f"{namespace};"],
     )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from recollect.orchestrator.calls import Call, Refusal
+from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.search.filters import Condition, FilterCompiler, namespace_condition
 from recollect.orchestrator.validation import Validator
 
@@ -37,6 +39,7 @@ class Scoping:
 
     def scope(
         self,
+        call: Call,
         now_us: int,
         *,
         namespace: str | None = None,
@@ -44,13 +47,13 @@ class Scoping:
         parent_id: str | None = None,
         filters: dict[str, Any] | None = None,
         include_deleted: bool = False,
+        include_archived: bool = False,
     ) -> Scope:
-        """What a query is about."""
+        """What a query is about: of that, what the caller may see."""
         parts: list[str] = []
         params: list[Any] = []
-        home = None
-        if namespace is not None:
-            home = namespace_condition(self._validator.namespace(namespace))
+        home = self.home(call, namespace)
+        if home is not None:
             parts.append(home[0])
             params += home[1]
         for column, value in (("memory_type", memory_type), ("parent_id", parent_id)):
@@ -62,12 +65,37 @@ class Scoping:
             parts.append(f"({sql})")
             params += values
         return Scope(
-            ("TRUE", []) if include_deleted else alive_at(now_us),
+            ("TRUE", []) if include_deleted else alive_at(now_us, archived=include_archived),
             (" AND ".join(parts), params) if parts else None,
             home,
         )
 
+    def home(self, call: Call, namespace: str | None) -> Condition | None:
+        """What of a namespace and those below it the caller may see; None if it is everything."""
+        if namespace is not None:
+            self._validator.namespace(namespace)
+        patterns = call.grants.within(namespace)
+        if patterns is None:
+            return None if namespace is None else namespace_condition(namespace)
+        if not patterns:
+            call.refusals.append(Refusal("", namespace, "not readable"))
+        return readable_condition(patterns)
 
-def alive_at(moment_us: int) -> Condition:
-    """Neither deleted nor expired."""
-    return "deleted_us IS NULL AND (expires_us IS NULL OR expires_us > ?)", [moment_us]
+
+def readable_condition(patterns: tuple[str, ...] | None, column: str = "namespace") -> Condition:
+    """In one of some namespaces or below it; None is anywhere."""
+    if patterns is None:
+        return "TRUE", []
+    parts = [namespace_condition(pattern, column) for pattern in patterns]
+    if not parts:
+        return "FALSE", []
+    return (
+        "(" + " OR ".join(sql for sql, _ in parts) + ")",
+        [param for _, params in parts for param in params],
+    )
+
+
+def alive_at(moment_us: int, *, archived: bool = False) -> Condition:
+    """Neither deleted nor expired nor, unless it is asked for, archived."""
+    present = "deleted_us IS NULL" if archived else PRESENT
+    return f"{present} AND (expires_us IS NULL OR expires_us > ?)", [moment_us]

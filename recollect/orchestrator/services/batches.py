@@ -102,8 +102,9 @@ class BatchService:
         keys: set[tuple[str, str]] = set()
         for place, draft in list(batch.drafts.items()):
             try:
+                call.require(draft.namespace, draft.key or "", "write")
                 if draft.parent_id is not None:
-                    self._check_parent(transaction, draft, parents, call.now_us)
+                    self._check_parent(call, transaction, draft, parents)
                 if draft.key is not None:
                     self._store.check_key_free(call, transaction, draft)
                     if (draft.namespace, draft.key) in keys:
@@ -117,15 +118,15 @@ class BatchService:
 
     def _check_parent(
         self,
+        call: Call,
         session: Session,
         draft: MemoryRow,
         known: dict[str, RecollectError | None],
-        now_us: int,
     ) -> None:
         assert draft.parent_id is not None
         if draft.parent_id not in known:
             try:
-                self._store.check_parent(session, draft, draft.parent_id, now_us)
+                self._store.check_parent(call, session, draft, draft.parent_id)
                 known[draft.parent_id] = None
             except RecollectError as error:
                 known[draft.parent_id] = error
@@ -141,7 +142,7 @@ class BatchService:
         def read(session: Session) -> records.BatchFetched:
             results: list[records.BatchItem] = []
             for memory_id in operation.memory_ids:
-                row = self._store.find(session, memory_id)
+                row = self._store.find(call, session, memory_id)
                 if row is None or not row.alive(call.now_us):
                     error = no_such_memory(memory_id)
                     results.append(

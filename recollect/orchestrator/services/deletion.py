@@ -45,11 +45,10 @@ class DeletionService:
         self, call: Call, operation: DeleteMemory
     ) -> Callable[[WriteTransaction], records.MemoryDeleted]:
         def write(transaction: WriteTransaction) -> records.MemoryDeleted:
-            root = self._store.require(transaction, operation.memory_id, call.now_us)
+            root = self._store.require(call, transaction, operation.memory_id)
             check_version(root, operation.expected_version)
             if operation.cascade:
-                doomed = self._rows(transaction, LIVING_TREE, root.id)
-                detached: list[MemoryRow] = []
+                doomed, detached = self._tree(call, transaction, LIVING_TREE, root.id)
             else:
                 doomed = [root]
                 detached = self._rows(transaction, LIVING_CHILDREN, root.id)
@@ -67,7 +66,9 @@ class DeletionService:
                 "version": present.version,
                 "seq": max(row.seq for row in deleted),
                 "deleted_ids": [row.id for row in deleted],
-                "detached_ids": [row.id for row in detached],
+                "detached_ids": [
+                    row.id for row in detached if call.grants.allows(row.namespace, "read")
+                ],
             }
 
         return write
@@ -77,15 +78,15 @@ class DeletionService:
         self, call: Call, operation: Purge
     ) -> Callable[[WriteTransaction], records.MemoryPurged]:
         def write(transaction: WriteTransaction) -> records.MemoryPurged:
-            root = self._store.find(transaction, operation.memory_id)
+            root = self._store.find(call, transaction, operation.memory_id)
             if root is None:
                 raise no_such_memory(operation.memory_id)
             if operation.cascade:
-                doomed = self._rows(transaction, WHOLE_TREE, root.id)
+                doomed, children = self._tree(call, transaction, WHOLE_TREE, root.id)
             else:
                 doomed = [root]
                 children = self._rows(transaction, ALL_CHILDREN, root.id)
-                self._detach(call, transaction, children)
+            self._detach(call, transaction, children)
             self._store.erase(call, transaction, doomed)
             return {
                 "status": "success",
@@ -94,6 +95,28 @@ class DeletionService:
             }
 
         return write
+
+    def _tree(
+        self, call: Call, session: Session, sql: str, memory_id: str
+    ) -> tuple[list[MemoryRow], list[MemoryRow]]:
+        """Of the tree below a memory, what the caller may take with it, and what hangs directly
+        below that and is not the caller's to take."""
+        found = self._rows(session, sql, memory_id)
+        foreign = {row.id for row in found if not call.grants.allows(row.namespace, call.access)}
+        if not foreign:
+            return found, []
+        children: dict[str | None, list[MemoryRow]] = {}
+        for row in found:
+            children.setdefault(row.parent_id, []).append(row)
+        doomed: list[MemoryRow] = []
+        detached: list[MemoryRow] = []
+        waiting = [row for row in found if row.id == memory_id]
+        while waiting:
+            row = waiting.pop()
+            doomed.append(row)
+            for child in children.get(row.id, ()):
+                (detached if child.id in foreign else waiting).append(child)
+        return sorted(doomed, key=lambda row: row.num), detached
 
     def _rows(self, session: Session, sql: str, memory_id: str) -> list[MemoryRow]:
         limit = self._validator.limits.tree_nodes_max

@@ -9,7 +9,8 @@ from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
+from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.services.listing import listed
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator
@@ -30,7 +31,7 @@ MEMBERS = f"""
 SELECT g.joined_seq, {JOINED_COLUMNS}
 FROM group_members g JOIN memories m ON m.num = g.num
 WHERE g.group_id = ? AND g.joined_seq > ?
-    AND m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)
+    AND {PRESENT} AND (m.expires_us IS NULL OR m.expires_us > ?) AND {{readable}}
 ORDER BY g.joined_seq LIMIT ?
 """
 
@@ -83,8 +84,8 @@ class GroupService:
         self, call: Call, operation: AddToGroup
     ) -> Callable[[WriteTransaction], records.GroupJoined]:
         def write(transaction: WriteTransaction) -> records.GroupJoined:
-            row = self._store.require(transaction, operation.memory_id, call.now_us)
-            namespace = _namespace_of(transaction, operation.group_id)
+            row = self._store.require(call, transaction, operation.memory_id, access="read")
+            namespace = _namespace_of(call, transaction, operation.group_id)
             seq = record(call, transaction, subject=operation.group_id, namespace=namespace)
             transaction.execute(JOIN_GROUP, (operation.group_id, row.num, seq))
             return {
@@ -105,9 +106,11 @@ class GroupService:
         after = position[0] if position else 0
 
         def read(session: Session) -> records.MemoriesListed:
-            _namespace_of(session, operation.group_id)
-            params = (operation.group_id, after, call.now_us, limit + 1)
-            members = session.execute(MEMBERS, params)
+            _namespace_of(call, session, operation.group_id)
+            readable, patterns = readable_condition(call.grants.within(None), "m.namespace")
+            sql = MEMBERS.format(readable=readable)
+            params = (operation.group_id, after, call.now_us, *patterns, limit + 1)
+            members = session.execute(sql, params)
             cursor = None
             if len(members) > limit:
                 members = members[:limit]
@@ -118,8 +121,10 @@ class GroupService:
         return self._storage.read(read)
 
 
-def _namespace_of(session: Session, group_id: str) -> str:
+def _namespace_of(call: Call, session: Session, group_id: str) -> str:
     found = session.execute(FIND_GROUP, (group_id,))
-    if not found:
+    if not found or not call.sees(found[0][0], group_id):
         raise NotFound(f"There is no group {group_id!r}.", group_id=group_id)
-    return str(found[0][0])
+    namespace: str = found[0][0]
+    call.require(namespace, group_id)
+    return namespace

@@ -9,8 +9,8 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import COLUMNS, MemoryRow, record_of, with_snapshot
-from recollect.orchestrator.search.scope import Scoping
+from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow, record_of, with_snapshot
+from recollect.orchestrator.search.scope import Scoping, readable_condition
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -22,7 +22,8 @@ SELECT {COLUMNS} FROM memories WHERE {{condition}} AND num < ? ORDER BY num DESC
 COUNT = "SELECT count(*) FROM memories WHERE {condition}"
 CHILDREN = f"""
 SELECT {COLUMNS} FROM memories
-WHERE parent_id = ? AND deleted_us IS NULL AND (expires_us IS NULL OR expires_us > ?) {{after}}
+WHERE parent_id = ? AND {PRESENT} AND (expires_us IS NULL OR expires_us > ?) AND {{readable}}
+    {{after}}
 ORDER BY {{column}} {{order}}, num {{order}} LIMIT ?
 """
 OLD_VERSIONS = """
@@ -50,11 +51,13 @@ class ListingService:
         limit = self._validator.page(operation.limit)
         position = read_cursor(operation, operation.cursor, 1)
         scope = self._scoping.scope(
+            call,
             call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
             include_deleted=operation.include_deleted,
+            include_archived=operation.include_archived,
         )
         condition, params = scope.condition
         below = position[0] if position else NUM_MAX
@@ -73,11 +76,13 @@ class ListingService:
     @reads(Count)
     def count(self, call: Call, operation: Count) -> asyncio.Future[records.MemoriesCounted]:
         scope = self._scoping.scope(
+            call,
             call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
             include_deleted=operation.include_deleted,
+            include_archived=operation.include_archived,
         )
         condition, params = scope.condition
 
@@ -99,11 +104,14 @@ class ListingService:
             sign = "<" if operation.sort_order == "desc" else ">"
             after = f"AND ({column} {sign} ? OR ({column} = ? AND num {sign} ?))"
             after_params = [position[0], position[0], position[1]]
-        sql = CHILDREN.format(column=column, order=operation.sort_order, after=after)
+        readable, patterns = readable_condition(call.grants.within(None))
+        sql = CHILDREN.format(
+            column=column, order=operation.sort_order, after=after, readable=readable
+        )
 
         def read(session: Session) -> records.MemoriesListed:
-            self._store.require(session, operation.parent_id, call.now_us, what="parent memory")
-            params = (operation.parent_id, call.now_us, *after_params, limit + 1)
+            self._store.require(call, session, operation.parent_id, "parent memory")
+            params = (operation.parent_id, call.now_us, *patterns, *after_params, limit + 1)
             found = [MemoryRow(*row) for row in session.execute(sql, params)]
             cursor = None
             if len(found) > limit:
@@ -120,7 +128,7 @@ class ListingService:
         position = read_cursor(operation, operation.cursor, 1)
 
         def read(session: Session) -> records.MemoryHistory:
-            current = self._store.find(session, operation.memory_id)
+            current = self._store.find(call, session, operation.memory_id)
             if current is None:
                 raise no_such_memory(operation.memory_id)
             versions = [] if position else [current]

@@ -26,7 +26,7 @@ from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol import records
-from recollect.protocol.errors import InvalidArgument, RecollectError
+from recollect.protocol.errors import Forbidden, InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
     GetMemory,
@@ -54,8 +54,8 @@ class Adding:
         self.texts = (self._text,) if embedded is None else ()
 
     def __call__(self, transaction: WriteTransaction) -> records.MemoryAdded:
-        draft, store, now_us = self._draft, self._store, self._call.now_us
-        store.check_parent(transaction, draft, draft.parent_id, now_us)
+        draft, store = self._draft, self._store
+        store.check_parent(self._call, transaction, draft, draft.parent_id)
         store.check_key_free(self._call, transaction, draft)
         embedded = self._embedded or transaction.prefetched.embedded(self._text)
         store.insert(self._call, transaction, [draft], embedded)
@@ -108,7 +108,9 @@ class MemoryService:
             return self._fetched(call, operation, cached)
         ticket = self._store.cache.ticket()
         if self._storage.inline_reads:
-            row = self._storage.read_inline(lambda session: self._store.find(session, memory_id))
+            row = self._storage.read_inline(
+                lambda session: self._store.find(call, session, memory_id)
+            )
             return self._found(call, operation, row, ticket)
         return self._get_far(call, operation, ticket)
 
@@ -116,7 +118,7 @@ class MemoryService:
         self, call: Call, operation: GetMemory, ticket: int
     ) -> records.MemoryFetched:
         row = await self._storage.read(
-            lambda session: self._store.find(session, operation.memory_id)
+            lambda session: self._store.find(call, session, operation.memory_id)
         )
         return self._found(call, operation, row, ticket)
 
@@ -135,7 +137,8 @@ class MemoryService:
         self, call: Call, operation: GetMemory, cached: CachedMemory
     ) -> records.MemoryFetched:
         row = cached.row
-        if not row.alive(call.now_us) and not operation.include_deleted:
+        hidden = not call.sees(row.namespace, row.id)
+        if hidden or (not row.alive(call.now_us) and not operation.include_deleted):
             raise no_such_memory(operation.memory_id)
         fetched: records.MemoryFetched = {
             "status": "success",
@@ -152,9 +155,9 @@ class MemoryService:
 
         def read(session: Session) -> MemoryRow:
             if moment_us is not None:
-                return self._store.at_moment(session, operation.memory_id, moment_us)
+                return self._store.at_moment(call, session, operation.memory_id, moment_us)
             assert operation.version is not None
-            return self._store.in_version(session, operation.memory_id, operation.version)
+            return self._store.in_version(call, session, operation.memory_id, operation.version)
 
         row = await self._storage.read(read)
         return {"status": "success", "memory": record_of(row, call.now_us)}
@@ -164,22 +167,24 @@ class MemoryService:
         patch = self._drafting.patch(operation.update_payload)
         embedded = None
         if not (patch.content is patch.metadata is patch.metadata_patch is UNSET):
-            embedded = await self._embed_changed(operation.memory_id, patch)
+            embedded = await self._embed_changed(call, operation.memory_id, patch)
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
-            old = self._store.require(transaction, operation.memory_id, call.now_us)
+            old = self._store.require(call, transaction, operation.memory_id)
             check_version(old, operation.expected_version)
             new = self._drafting.apply(old, patch)
             if new.parent_id != old.parent_id:
-                self._store.check_parent(transaction, new, new.parent_id, call.now_us)
+                self._store.check_parent(call, transaction, new, new.parent_id)
             new = self._store.supersede(call, transaction, old, new, embedded)
             return changed(new)
 
         return write
 
-    async def _embed_changed(self, memory_id: str, patch: MemoryPatch) -> Embedded | None:
+    async def _embed_changed(
+        self, call: Call, memory_id: str, patch: MemoryPatch
+    ) -> Embedded | None:
         """The vector that a memory will have; the write makes sure that it fits."""
-        row = await self._storage.read(lambda session: self._store.find(session, memory_id))
+        row = await self._storage.read(lambda session: self._store.find(call, session, memory_id))
         if row is None:
             return None
         try:
@@ -194,7 +199,7 @@ class MemoryService:
         embedded = None
         try:
             text = await self._storage.read(
-                lambda session: meaning_of(self._version_to_restore(session, operation))
+                lambda session: meaning_of(self._version_to_restore(call, session, operation))
             )
             embedded = await self._store.meanings.embed_one(text)
         except RecollectError:
@@ -202,35 +207,44 @@ class MemoryService:
 
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
             session = transaction
-            old = self._store.find(session, operation.memory_id)
+            old = self._store.find(call, session, operation.memory_id)
             if old is None:
                 raise no_such_memory(operation.memory_id)
             check_version(old, operation.expected_version)
-            source = self._version_to_restore(session, operation)
+            source = self._version_to_restore(call, session, operation)
             new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
             new = self._drafting.refaded(old, new)
             if new.expires_us is not None and new.expires_us <= call.now_us:
                 new.expires_us = None
-            parent = new.parent_id and self._store.find(session, new.parent_id)
-            if not parent or not parent.alive(call.now_us):
+            if not self._parent_stands(call, session, new.parent_id):
                 new.parent_id = None
-            self._store.check_parent(session, new, new.parent_id, call.now_us)
+            self._store.check_parent(call, session, new, new.parent_id)
             self._store.check_key_free(call, transaction, new)
             new = self._store.supersede(call, transaction, old, new, embedded)
             return changed(new)
 
         return write
 
-    def _version_to_restore(self, session: Session, operation: Restore) -> MemoryRow:
+    def _parent_stands(self, call: Call, session: Session, parent_id: str | None) -> bool:
+        """Whether a memory can be put back below the parent that it had."""
+        if parent_id is None:
+            return False
+        try:
+            parent = self._store.find(call, session, parent_id, "write")
+        except Forbidden:
+            return False
+        return parent is not None and parent.alive(call.now_us)
+
+    def _version_to_restore(self, call: Call, session: Session, operation: Restore) -> MemoryRow:
         if operation.version is not None:
-            row = self._store.in_version(session, operation.memory_id, operation.version)
+            row = self._store.in_version(call, session, operation.memory_id, operation.version)
             if row.operation != "delete_memory":
                 return row
             raise InvalidArgument(
                 f"Version {operation.version} is the deletion itself; choose an earlier one.",
                 field="version",
             )
-        current = self._store.find(session, operation.memory_id)
+        current = self._store.find(call, session, operation.memory_id)
         if current is None:
             raise no_such_memory(operation.memory_id)
         if current.deleted_us is None:
@@ -247,7 +261,7 @@ class MemoryService:
         reads_before = self._accesses.take(operation.memory_id)
 
         def write(transaction: WriteTransaction) -> records.MemoryReinforced:
-            row = self._store.require(transaction, operation.memory_id, call.now_us)
+            row = self._store.require(call, transaction, operation.memory_id)
             row.stability_s = self._fading.grown(row.stability_s, reads_before)
             row.access_count += reads_before
             self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)

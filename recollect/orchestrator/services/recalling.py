@@ -83,6 +83,7 @@ class RecallService:
         offset, depth = self._place(operation, k)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         then = self._scoping.scope(
+            call,
             moment_us or call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
@@ -92,7 +93,7 @@ class RecallService:
         intent = await self._storage.read(
             lambda session: read_query(
                 operation.query,
-                self._authors.within(session, operation.namespace),
+                self._authors.within(session, scope.namespace),
                 moment_us or call.now_us,
             )
         )

@@ -11,6 +11,7 @@ import msgspec
 from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, record_of
+from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -27,12 +28,14 @@ ALIVE = "m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)"
 LINKS_OUT = f"""
 SELECT r.target_num, r.relationship_type, r.strength
 FROM relationships r JOIN memories m ON m.num = r.target_num
-WHERE r.source_num = ? AND {ALIVE} {{of_type}} ORDER BY r.strength DESC, r.target_num LIMIT ?
+WHERE r.source_num = ? AND {ALIVE} AND {{readable}} {{of_type}}
+ORDER BY r.strength DESC, r.target_num LIMIT ?
 """
 LINKS_IN = f"""
 SELECT r.source_num, r.relationship_type, r.strength
 FROM relationships r JOIN memories m ON m.num = r.source_num
-WHERE r.target_num = ? AND {ALIVE} {{of_type}} ORDER BY r.strength DESC, r.source_num LIMIT ?
+WHERE r.target_num = ? AND {ALIVE} AND {{readable}} {{of_type}}
+ORDER BY r.strength DESC, r.source_num LIMIT ?
 """
 DIRECTIONS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
 
@@ -69,8 +72,10 @@ class RelationshipService:
 
         def write(transaction: WriteTransaction) -> records.RelationshipAdded:
             session = transaction
-            source = self._store.require(session, operation.source_id, call.now_us, "source memory")
-            target = self._store.require(session, operation.target_id, call.now_us, "target memory")
+            source = self._store.require(call, session, operation.source_id, "source memory")
+            target = self._store.require(
+                call, session, operation.target_id, "target memory", "read"
+            )
             transaction.execute(
                 LINK,
                 (
@@ -117,7 +122,7 @@ class RelationshipService:
             )
 
         def read(session: Session) -> records.RelatedFound:
-            start = self._store.require(session, operation.memory_id, call.now_us)
+            start = self._store.require(call, session, operation.memory_id)
             related: list[records.RelatedMemory] = [
                 {
                     "memory": record_of(row, call.now_us),
@@ -127,16 +132,19 @@ class RelationshipService:
                     "depth": link.depth,
                     "via": link.via,
                 }
-                for row, link in self._walk(session, start, operation, call.now_us)
+                for row, link in self._walk(call, session, start, operation)
             ]
             return {"status": "success", "related": related, "count": len(related)}
 
         return self._storage.read(read)
 
     def _walk(
-        self, session: Session, start: MemoryRow, operation: GetRelatedMemories, now_us: int
+        self, call: Call, session: Session, start: MemoryRow, operation: GetRelatedMemories
     ) -> list[tuple[MemoryRow, Link]]:
-        """Breadth first: every memory once, by its nearest and strongest link."""
+        """Breadth first: every memory once, by its nearest and strongest link.
+
+        The walk does not pass through what the caller may not see.
+        """
         seen = {start.num}
         found: list[tuple[MemoryRow, Link]] = []
         frontier = [start]
@@ -144,7 +152,7 @@ class RelationshipService:
             links = [
                 link
                 for row in frontier
-                for link in self._links(session, row, operation, depth, now_us)
+                for link in self._links(call, session, row, operation, depth)
             ]
             links.sort(key=lambda link: -link.strength)
             frontier = []
@@ -161,13 +169,14 @@ class RelationshipService:
 
     def _links(
         self,
+        call: Call,
         session: Session,
         row: MemoryRow,
         operation: GetRelatedMemories,
         depth: int,
-        now_us: int,
     ) -> list[Link]:
-        of_type, params = "", []
+        readable, patterns = readable_condition(call.grants.within(None), "m.namespace")
+        of_type, params = "", list[Any]()
         if operation.relationship_type is not None:
             of_type, params = "AND r.relationship_type = ?", [operation.relationship_type]
         limit = self._validator.limits.relationship_results_max
@@ -175,7 +184,8 @@ class RelationshipService:
         for direction in DIRECTIONS[operation.direction]:
             sql = LINKS_OUT if direction == "out" else LINKS_IN
             rows: list[tuple[Any, ...]] = session.execute(
-                sql.format(of_type=of_type), (row.num, now_us, *params, limit)
+                sql.format(of_type=of_type, readable=readable),
+                (row.num, call.now_us, *patterns, *params, limit),
             )
             links += [
                 Link(num, kind, strength, direction, depth, row.id) for num, kind, strength in rows

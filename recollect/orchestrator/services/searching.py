@@ -68,6 +68,7 @@ class SearchService:
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
+            call,
             moment_us or call.now_us,
             namespace=operation.namespace,
             memory_type=operation.memory_type,
@@ -77,7 +78,7 @@ class SearchService:
 
         def read(session: Session) -> Found:
             if operation.parent_id is not None and moment_us is None:
-                self._store.require(session, operation.parent_id, call.now_us, "parent memory")
+                self._store.require(call, session, operation.parent_id, "parent memory")
             if moment_us is not None:
                 return self._past.by_words(
                     session, operation.query, scope, moment_us, offset + limit + 1
@@ -101,7 +102,10 @@ class SearchService:
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
-            moment_us or call.now_us, namespace=operation.namespace, filters=operation.filters
+            call,
+            moment_us or call.now_us,
+            namespace=operation.namespace,
+            filters=operation.filters,
         )
         wanted = offset + k + 1
         meaning = self._store.meanings.current

@@ -53,6 +53,9 @@ class SessionService:
                 "session_id": session_id,
                 "user_id": operation.user_id,
                 "session_type": operation.session_type,
+                "app": operation.app,
+                "session_status": "created",
+                "version": 1,
                 "created_at": to_iso(call.now_us),
                 "seq": seq,
             }

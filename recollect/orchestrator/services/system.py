@@ -13,6 +13,7 @@ from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.reembedding import Reembedding
+from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -20,7 +21,10 @@ from recollect.protocol.envelope import PROTOCOL_VERSION
 from recollect.protocol.errors import InvalidArgument, StorageFailed
 from recollect.protocol.operations import Backup, Ping, RecentErrors, ReportErrors, Stats
 
-COUNT_BY_TIER = "SELECT tier, count(*) FROM memories WHERE deleted_us IS NULL GROUP BY tier"
+COUNT_BY_TIER = f"SELECT tier, count(*) FROM memories WHERE {PRESENT} GROUP BY tier"
+COUNT_ARCHIVED = """
+SELECT count(*) FROM memories WHERE deleted_us IS NULL AND archived_us IS NOT NULL
+"""
 COUNT_DELETED = "SELECT count(*) FROM memories WHERE deleted_us IS NOT NULL"
 
 
@@ -64,10 +68,12 @@ class SystemService:
         def read(session: Session) -> dict[str, Any]:
             tiers: dict[str, int] = dict(session.execute(COUNT_BY_TIER))
             [(deleted,)] = session.execute(COUNT_DELETED)
+            [(archived,)] = session.execute(COUNT_ARCHIVED)
             return {
                 "total": sum(tiers.values()),
                 "by_tier": tiers,
                 "deleted": deleted,
+                "archived": archived,
                 "unembedded": self._late.waiting(session),
             }
 

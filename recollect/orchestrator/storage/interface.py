@@ -47,6 +47,11 @@ class Change(msgspec.Struct, frozen=True):
     session_id: str | None
     trace: str | None
     request_key: str | None
+    task_id: str | None = None
+    outcome: str | None = None
+    """None if it was done."""
+    detail: str | None = None
+    """Why it was denied, or what else there is to say."""
 
 
 class BatchLost(Exception):

@@ -23,17 +23,22 @@ READ_LEDGER = "SELECT seq, head FROM ledger WHERE id = 1"
 APPEND = Insert("journal", (*Change.__struct_fields__, "hash"))
 SCAN = """
 SELECT seq, at_us, identity, agent, operation, subject, namespace, version_before,
-       version_after, session_id, trace, request_key, hash
+       version_after, session_id, trace, request_key, task_id, outcome, detail, hash
 FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 """
 SCAN_ROWS = 10_000
+FIELDS_ONCE = 12
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 def chain(head: bytes, change: Change) -> bytes:
     """The hash of a change that follows `head`."""
-    return hashlib.sha256(head + _encode(msgspec.structs.astuple(change))).digest()
+    fields = msgspec.structs.astuple(change)
+    # Entries were once shorter: one that says nothing in its later fields is hashed as they were.
+    if not any(field is not None for field in fields[FIELDS_ONCE:]):
+        fields = fields[:FIELDS_ONCE]
+    return hashlib.sha256(head + _encode(fields)).digest()
 
 
 class Ledger:

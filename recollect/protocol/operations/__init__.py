@@ -1,9 +1,56 @@
 """All operations, one file a domain. Importing this package fills the registry."""
 
 from recollect.protocol.operation import REGISTRY
-from recollect.protocol.operations.batches import BatchAddMemories, BatchGetMemories
-from recollect.protocol.operations.embedding import Reembed
-from recollect.protocol.operations.groups import AddToGroup, CreateContextGroup, GetMemoriesByGroup
+from recollect.protocol.operations.access import (
+    CreateIdentity,
+    GrantAccess,
+    ListIdentities,
+    RevokeAccess,
+    WhoAmI,
+)
+from recollect.protocol.operations.audit import (
+    AuditLog,
+    VerifyAudit,
+)
+from recollect.protocol.operations.batches import (
+    BatchAddMemories,
+    BatchGetMemories,
+)
+from recollect.protocol.operations.consolidation import (
+    Consolidate,
+    FindConflicts,
+    ForgetSource,
+    GetRun,
+    ListRuns,
+    Undo,
+)
+from recollect.protocol.operations.documents import (
+    DeleteDocument,
+    IndexDocument,
+    ListDocuments,
+    SearchDocuments,
+    SyncDocuments,
+)
+from recollect.protocol.operations.embedding import (
+    Reembed,
+)
+from recollect.protocol.operations.groups import (
+    AddToGroup,
+    CreateContextGroup,
+    GetMemoriesByGroup,
+)
+from recollect.protocol.operations.keyed import (
+    DeleteByKey,
+    Diff,
+    GetByKey,
+    HistoryByKey,
+    ListNamespaces,
+    Put,
+    RestoreByKey,
+    SearchNamespace,
+    SquashVersions,
+    UpdateByKey,
+)
 from recollect.protocol.operations.memories import (
     AddMemory,
     Count,
@@ -17,9 +64,29 @@ from recollect.protocol.operations.memories import (
     Restore,
     UpdateMemory,
 )
-from recollect.protocol.operations.relationships import AddRelationship, GetRelatedMemories
-from recollect.protocol.operations.search import Recall, SearchMemory, SemanticSearch
-from recollect.protocol.operations.sessions import CreateSession
+from recollect.protocol.operations.relationships import (
+    AddRelationship,
+    GetRelatedMemories,
+)
+from recollect.protocol.operations.search import (
+    Recall,
+    SearchMemory,
+    SemanticSearch,
+)
+from recollect.protocol.operations.sessions import (
+    AppendEvent,
+    ArchiveSession,
+    CreateSession,
+    DeleteSession,
+    GetSession,
+    GetState,
+    ListActiveSessions,
+    ListEvents,
+    ListSessions,
+    SetState,
+    TerminateSession,
+    UpdateStatus,
+)
 from recollect.protocol.operations.system import (
     Backup,
     ErrorReport,
@@ -34,30 +101,69 @@ __all__ = [
     "AddMemory",
     "AddRelationship",
     "AddToGroup",
+    "AppendEvent",
+    "ArchiveSession",
+    "AuditLog",
     "Backup",
     "BatchAddMemories",
     "BatchGetMemories",
+    "Consolidate",
     "Count",
     "CreateContextGroup",
+    "CreateIdentity",
     "CreateSession",
+    "DeleteByKey",
+    "DeleteDocument",
     "DeleteMemory",
+    "DeleteSession",
+    "Diff",
     "ErrorReport",
+    "FindConflicts",
+    "ForgetSource",
+    "GetByKey",
     "GetChildren",
     "GetMemoriesByGroup",
     "GetMemory",
     "GetRelatedMemories",
+    "GetRun",
+    "GetSession",
+    "GetState",
+    "GrantAccess",
     "History",
+    "HistoryByKey",
+    "IndexDocument",
+    "ListActiveSessions",
+    "ListDocuments",
+    "ListEvents",
+    "ListIdentities",
     "ListMemories",
+    "ListNamespaces",
+    "ListRuns",
+    "ListSessions",
     "Ping",
     "Purge",
+    "Put",
     "Recall",
     "RecentErrors",
     "Reembed",
     "ReinforceMemory",
     "ReportErrors",
     "Restore",
+    "RestoreByKey",
+    "RevokeAccess",
+    "SearchDocuments",
     "SearchMemory",
+    "SearchNamespace",
     "SemanticSearch",
+    "SetState",
+    "SquashVersions",
     "Stats",
+    "SyncDocuments",
+    "TerminateSession",
+    "Undo",
+    "UpdateByKey",
     "UpdateMemory",
+    "UpdateStatus",
+    "VerifyAudit",
+    "WhoAmI",
 ]

@@ -10,7 +10,7 @@ from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 
 
-@operation(access="admin", http=("POST", "/v1/embedding:reembed"), replay=False)
+@operation(access="admin", everywhere=True, http=("POST", "/v1/embedding:reembed"), replay=False)
 class Reembed(Operation[records.ReembeddingStarted], frozen=True):
     """Embed all memories anew with another model, in the background. Searches go on with the old
     one until the new one has caught up; `stats` shows how far it is."""

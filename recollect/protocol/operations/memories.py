@@ -156,7 +156,10 @@ class ListMemories(Operation[records.MemoriesListed], frozen=True, kw_only=True)
     limit: fields.Limit = 50
     cursor: fields.Cursor = None
     min_seq: fields.MinSeq = None
-    include_deleted: Annotated[bool, Meta(description="Also those that were deleted.")] = False
+    include_deleted: Annotated[
+        bool, Meta(description="Also those that were deleted, expired or archived.")
+    ] = False
+    include_archived: Annotated[bool, Meta(description="Also those that were archived.")] = False
 
 
 @operation(access="read", http=("GET", "/v1/memories:count"))
@@ -167,4 +170,7 @@ class Count(Operation[records.MemoriesCounted], frozen=True, kw_only=True):
     memory_type: fields.MemoryTypeFilter = None
     filters: fields.Filters = None
     min_seq: fields.MinSeq = None
-    include_deleted: Annotated[bool, Meta(description="Also those that were deleted.")] = False
+    include_deleted: Annotated[
+        bool, Meta(description="Also those that were deleted, expired or archived.")
+    ] = False
+    include_archived: Annotated[bool, Meta(description="Also those that were archived.")] = False

@@ -1,17 +1,39 @@
-"""Sessions: the conversations and runs that memories come from."""
+"""Sessions: the conversations and runs that memories come from, with their events and state."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
+from recollect.protocol.operations import fields
+
+SessionId = Annotated[str, Meta(min_length=1, description="Id of the session.")]
+Status = Literal["created", "active", "paused", "terminated", "archived"]
+StateDelta = Annotated[
+    dict[str, Any],
+    Meta(
+        description="Keys to set; null removes one. `temp:` keys are never written to disk, "
+        "`session:` and bare keys belong to the session, `user:` and `app:` keys are shared by all "
+        "sessions of that user or app."
+    ),
+]
+
+
+class CreateSessionOptions(Operation[records.SessionCreated], frozen=True, kw_only=True):
+    app: Annotated[
+        str,
+        Meta(min_length=1, max_length=128, description="The app whose `app:` state it shares."),
+    ] = "default"
+    state: Annotated[
+        dict[str, Any] | None, Meta(description="The state to begin with, by the same keys.")
+    ] = None
 
 
 @operation(access="write", http=("POST", "/v1/sessions"), mcp=True)
-class CreateSession(Operation[records.SessionCreated], frozen=True):
+class CreateSession(CreateSessionOptions, frozen=True):
     """Begin a session; pass its id to set_session_id and new memories belong to it."""
 
     user_id: Annotated[str, Meta(min_length=1, max_length=256, description="Whose session it is.")]
@@ -21,3 +43,123 @@ class CreateSession(Operation[records.SessionCreated], frozen=True):
     session_metadata: Annotated[
         dict[str, Any] | None, Meta(description="Any JSON object to keep with it.")
     ] = None
+
+
+class GetSessionOptions(Operation[records.SessionFetched], frozen=True, kw_only=True):
+    events: Annotated[int, Meta(ge=0, description="How many of its last events to show.")] = 20
+    min_seq: fields.MinSeq = None
+
+
+@operation(access="read", http=("GET", "/v1/sessions/{session_id}"), mcp=True)
+class GetSession(GetSessionOptions, frozen=True):
+    """A session with its state and its last events."""
+
+    session_id: SessionId
+
+
+@operation(access="write", http=("POST", "/v1/sessions/{session_id}/events"), mcp=True)
+class AppendEvent(Operation[records.EventAppended], frozen=True):
+    """Append an event to a session, and change its state in the same step.
+
+    A session that was only created becomes active by it."""
+
+    session_id: SessionId
+    event: Annotated[Any, Meta(description="Any JSON value.")]
+    state_delta: StateDelta | None = None
+    expected_version: fields.ExpectedVersion = None
+
+
+class ListEventsOptions(Operation[records.EventsListed], frozen=True, kw_only=True):
+    cursor: fields.Cursor = None
+    min_seq: fields.MinSeq = None
+
+
+@operation(access="read", http=("GET", "/v1/sessions/{session_id}/events"))
+class ListEvents(ListEventsOptions, frozen=True):
+    """The events of a session in their order, page by page."""
+
+    session_id: SessionId
+    limit: fields.Limit = 100
+    after: Annotated[int, Meta(ge=0, description="Only events behind this position.")] = 0
+
+
+@operation(access="write", http=("POST", "/v1/sessions/{session_id}/status"))
+class UpdateStatus(Operation[records.SessionChanged], frozen=True):
+    """Move a session on: created, active, paused, terminated, archived."""
+
+    session_id: SessionId
+    status: Annotated[Status, Meta(description="The status that it shall have.")]
+    expected_version: fields.ExpectedVersion = None
+
+
+class GetStateOptions(Operation[records.SessionState], frozen=True, kw_only=True):
+    min_seq: fields.MinSeq = None
+
+
+@operation(access="read", http=("GET", "/v1/sessions/{session_id}/state"))
+class GetState(GetStateOptions, frozen=True):
+    """The state of a session, with what it shares by user and app."""
+
+    session_id: SessionId
+
+
+@operation(access="write", http=("PATCH", "/v1/sessions/{session_id}/state"))
+class SetState(Operation[records.SessionState], frozen=True):
+    """Change the state of a session by a delta."""
+
+    session_id: SessionId
+    state_delta: StateDelta
+    expected_version: fields.ExpectedVersion = None
+
+
+class ListSessionsOptions(Operation[records.SessionsListed], frozen=True, kw_only=True):
+    app: Annotated[str | None, Meta(description="Only sessions of this app.")] = None
+    session_type: Annotated[str | None, Meta(description="Only sessions of this kind.")] = None
+    limit: fields.Limit = 50
+    cursor: fields.Cursor = None
+    min_seq: fields.MinSeq = None
+
+
+@operation(access="read", http=("GET", "/v1/sessions"))
+class ListSessions(ListSessionsOptions, frozen=True):
+    """Sessions, the newest first, page by page."""
+
+    user_id: Annotated[str | None, Meta(description="Only sessions of this user.")] = None
+    status: Annotated[Status | None, Meta(description="Only sessions in this status.")] = None
+
+
+class ListActiveSessionsOptions(Operation[records.SessionsListed], frozen=True, kw_only=True):
+    limit: fields.Limit = 50
+    cursor: fields.Cursor = None
+    min_seq: fields.MinSeq = None
+
+
+@operation(access="read", http=("GET", "/v1/sessions:active"))
+class ListActiveSessions(ListActiveSessionsOptions, frozen=True):
+    """Sessions that are neither terminated nor archived, the newest first."""
+
+    user_id: Annotated[str | None, Meta(description="Only sessions of this user.")] = None
+
+
+@operation(access="write", http=("POST", "/v1/sessions/{session_id}/terminate"))
+class TerminateSession(Operation[records.SessionChanged], frozen=True):
+    """End a session: its `temp:` state is gone, and it takes no more events."""
+
+    session_id: SessionId
+    expected_version: fields.ExpectedVersion = None
+
+
+@operation(access="write", http=("POST", "/v1/sessions/{session_id}/archive"))
+class ArchiveSession(Operation[records.SessionChanged], frozen=True):
+    """Put an ended session away; it can still be read."""
+
+    session_id: SessionId
+    expected_version: fields.ExpectedVersion = None
+
+
+@operation(access="write", http=("DELETE", "/v1/sessions/{session_id}"))
+class DeleteSession(Operation[records.SessionDeleted], frozen=True):
+    """Delete a session with its events and its state for good; its memories stay, unlinked."""
+
+    session_id: SessionId
+    expected_version: fields.ExpectedVersion = None

@@ -17,12 +17,12 @@ class Ping(Operation[records.Pong], frozen=True):
     """Whether the orchestrator is there and ready."""
 
 
-@operation(access="read", http=("GET", "/v1/stats"))
+@operation(access="admin", everywhere=True, http=("GET", "/v1/stats"))
 class Stats(Operation[records.Stats], frozen=True):
     """Counts, sizes, queues and rates."""
 
 
-@operation(access="admin", http=("POST", "/v1/backups"), replay=False)
+@operation(access="admin", everywhere=True, http=("POST", "/v1/backups"), replay=False)
 class Backup(Operation[records.BackupMade], frozen=True):
     """Copy the whole store, as it is at one moment, to a new folder where the orchestrator runs."""
 
@@ -48,7 +48,7 @@ class ReportErrors(Operation[records.ErrorsReported], frozen=True):
     ]
 
 
-@operation(access="read", http=("GET", "/v1/errors"))
+@operation(access="admin", everywhere=True, http=("GET", "/v1/errors"))
 class RecentErrors(Operation[records.ErrorsListed], frozen=True):
     """The errors of every process, the latest first."""
 

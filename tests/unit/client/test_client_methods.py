@@ -11,9 +11,15 @@ import pytest
 
 import recollect.client
 from recollect.client import AsyncMemoryClient, MemoryClient
-from recollect.client.methods import Method, Operations
+from recollect.client.methods import Either, Method, Operations
 from recollect.protocol.operation import CALL_OPTIONS, REGISTRY
-from recollect.protocol.operations import AddMemory
+from recollect.protocol.operations import (
+    AddMemory,
+    GetByKey,
+    GetMemory,
+    HistoryByKey,
+    UpdateByKey,
+)
 
 CLIENTS = [MemoryClient, AsyncMemoryClient]
 
@@ -90,7 +96,7 @@ def test_every_operation_is_a_method_of_both_clients(client: type) -> None:
     methods = {
         name: attribute.operation
         for name, attribute in vars(Operations).items()
-        if isinstance(attribute, Method) and name not in SHORT_NAMES
+        if isinstance(attribute, Method | Either) and name not in SHORT_NAMES
     }
     assert methods == REGISTRY
     for name in methods:
@@ -98,8 +104,28 @@ def test_every_operation_is_a_method_of_both_clients(client: type) -> None:
 
 
 @pytest.mark.parametrize(("short", "name"), SHORT_NAMES.items())
-def test_short_names_are_the_same_methods(short: str, name: str) -> None:
-    assert vars(Operations)[short] is vars(Operations)[name]
+def test_short_names_mean_the_same(short: str, name: str) -> None:
+    assert vars(Operations)[short].operation is vars(Operations)[name].operation
+
+
+def test_a_namespace_as_first_argument_means_by_key() -> None:
+    calls: list[Any] = []
+
+    class Recorder(MemoryClient):
+        def call(self, operation: Any, /) -> Any:
+            calls.append(operation)
+
+    with Recorder() as client:
+        client.get("0199")
+        client.get("user:alice", "editor", 2)
+        client.history(namespace="user:alice", key="editor")
+        client.update("user:alice", "editor", "vim", expected_version=3)
+    assert calls == [
+        GetMemory("0199"),
+        GetByKey("user:alice", "editor", 2),
+        HistoryByKey("user:alice", "editor"),
+        UpdateByKey("user:alice", "editor", "vim", expected_version=3),
+    ]
 
 
 def test_a_method_documents_itself_and_its_arguments() -> None:

@@ -46,15 +46,19 @@ STATEMENTS = {
     "idempotency": idempotency.FIND.format(keys="?, ?"),
     "old answers": idempotency.TRIM,
     "history": listing.OLD_VERSIONS,
-    "children": listing.CHILDREN.format(after="", column="created_us", order="desc"),
+    "children": listing.CHILDREN.format(
+        after="", column="created_us", order="desc", readable="TRUE"
+    ),
     "newest first": listing.LIST.format(condition=ALIVE),
     "a namespace": "SELECT num FROM memories WHERE " + namespace_condition("user:a")[0],
     "living children": deletion.LIVING_CHILDREN,
     "tree": deletion.LIVING_TREE,
-    "links out": relationships.LINKS_OUT.format(of_type=""),
-    "links in": relationships.LINKS_IN.format(of_type=""),
-    "links of a type": relationships.LINKS_IN.format(of_type="AND r.relationship_type = ?"),
-    "members": groups.MEMBERS,
+    "links out": relationships.LINKS_OUT.format(of_type="", readable="TRUE"),
+    "links in": relationships.LINKS_IN.format(of_type="", readable="TRUE"),
+    "links of a type": relationships.LINKS_IN.format(
+        of_type="AND r.relationship_type = ?", readable="TRUE"
+    ),
+    "members": groups.MEMBERS.format(readable="TRUE"),
     "group": groups.FIND_GROUP,
     "feed": journal.SCAN,
     "vectors at start": index_loading.PAGE.format(table="vectors", marks="?, ?"),

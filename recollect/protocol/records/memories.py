@@ -1,8 +1,4 @@
-"""The shapes of what comes back: typed views of plain dicts.
-
-Times are ISO 8601 in UTC. `seq` is the number of the change that made a record what it is; a read
-with `min_seq` of at least that number is certain to see it.
-"""
+"""The shapes of memories, their links and their groups."""
 
 from __future__ import annotations
 
@@ -74,6 +70,8 @@ class MemoryAdded(TypedDict):
     version: int
     seq: int
     created_at: str
+    echo_of: NotRequired[str]
+    """The memory that this only repeats; it was served to the agent, so nothing was stored."""
 
 
 class MemoryFetched(TypedDict):
@@ -208,71 +206,3 @@ class GroupJoined(TypedDict):
     group_id: str
     memory_id: str
     seq: int
-
-
-class SessionCreated(TypedDict):
-    status: str
-    session_id: str
-    user_id: str
-    session_type: str
-    created_at: str
-    seq: int
-
-
-class Pong(TypedDict):
-    status: str
-    ready: bool
-    version: str
-    protocol: int
-    seq: int
-    uptime_s: float
-    now: str
-
-
-class Stats(TypedDict):
-    status: str
-    memories: dict[str, Any]
-    storage: dict[str, Any]
-    index: dict[str, Any]
-    embedding: dict[str, Any]
-    requests: dict[str, Any]
-    cache: dict[str, Any]
-    seq: int
-    uptime_s: float
-
-
-class ReembeddingStarted(TypedDict):
-    status: str
-    model: str
-    state: str
-
-
-class BackupMade(TypedDict):
-    status: str
-    path: str
-    seq: int
-    bytes: int
-    sha256: str
-
-
-class ErrorsReported(TypedDict):
-    status: str
-    accepted: int
-
-
-class ErrorSeen(TypedDict):
-    """One kind of error on the bus: how often and when it was seen."""
-
-    source: str
-    code: str
-    message: str
-    context: dict[str, Any]
-    count: int
-    first_at: str
-    last_at: str
-
-
-class ErrorsListed(TypedDict):
-    status: str
-    errors: list[ErrorSeen]
-    count: int

@@ -1,0 +1,21 @@
+"""Who may come in: a name, a key to know it by, grants and bounds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from recollect.orchestrator.access.grants import EVERYTHING, Grants
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Somebody who asks, as known when they asked."""
+
+    name: str
+    grants: Grants
+    public_key: str | None = None
+    requests_per_s: float | None = None
+    memories_max: int | None = None
+
+
+LOCAL = Identity("local", EVERYTHING)
+"""Whoever reaches an orchestrator that asks for no keys: it is bound to this machine alone."""

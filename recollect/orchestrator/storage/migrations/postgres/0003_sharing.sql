@@ -1,0 +1,121 @@
+-- What else an entry of the journal says: for which task, whether it was denied, and why.
+ALTER TABLE journal ADD COLUMN task_id TEXT;
+ALTER TABLE journal ADD COLUMN outcome TEXT;
+ALTER TABLE journal ADD COLUMN detail TEXT;
+CREATE INDEX journal_by_subject ON journal (subject, seq);
+
+-- Where the changes of a write were, so that its answer is repeated only to those who may see it.
+ALTER TABLE idempotency ADD COLUMN namespaces TEXT;
+
+-- For taking back what a source wrote.
+CREATE INDEX memories_by_source ON memories (source, num) WHERE source IS NOT NULL;
+-- For what a key held last.
+CREATE INDEX memories_by_any_key ON memories (namespace, key, num) WHERE key IS NOT NULL;
+
+-- Sessions: whose they are by the namespace, and how many events they have.
+ALTER TABLE sessions ADD COLUMN namespace TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN app TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE sessions ADD COLUMN events BIGINT NOT NULL DEFAULT 0;
+-- Colons and whitespace have no place in a part of a namespace; others than these are as rare as
+-- they are harmless, since nobody had grants when these sessions were made.
+UPDATE sessions SET namespace =
+    'user:' || replace(replace(replace(user_id, '%', '%25'), ':', '%3A'), ' ', '%20');
+DROP INDEX sessions_by_user;
+CREATE INDEX sessions_by_user ON sessions (user_id, created_us, id);
+CREATE INDEX sessions_by_age ON sessions (created_us, id);
+CREATE INDEX sessions_by_status ON sessions (status, created_us, id);
+
+-- What happened in a session; positions count from 1 without a gap.
+CREATE TABLE session_events (
+    session_id TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    at_us BIGINT NOT NULL,
+    author TEXT,
+    event TEXT NOT NULL,
+    PRIMARY KEY (session_id, position)
+);
+
+-- State by key: of a session (owner is its id), a user or an app. `temp:` keys are never here.
+CREATE TABLE session_state (
+    scope TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (scope, owner, key)
+);
+
+-- Who may come in, by which key, and how much they may do.
+CREATE TABLE identities (
+    name TEXT PRIMARY KEY,
+    public_key TEXT,
+    requests_per_s DOUBLE PRECISION,
+    memories_max BIGINT,
+    memories BIGINT NOT NULL DEFAULT 0,
+    created_us BIGINT NOT NULL,
+    revoked_us BIGINT
+);
+CREATE UNIQUE INDEX identities_by_public_key ON identities (public_key)
+    WHERE public_key IS NOT NULL;
+CREATE TABLE grants (
+    identity TEXT NOT NULL,
+    pattern TEXT NOT NULL,
+    access TEXT NOT NULL,
+    PRIMARY KEY (identity, pattern)
+);
+
+-- Memories of identities that may only have so many.
+CREATE TABLE owned (
+    num BIGINT PRIMARY KEY,
+    identity TEXT NOT NULL
+);
+
+-- Files and texts whose chunks are memories.
+CREATE TABLE documents (
+    id TEXT PRIMARY KEY,
+    namespace TEXT COLLATE "C" NOT NULL,
+    source TEXT COLLATE "C" NOT NULL,
+    root TEXT,
+    title TEXT NOT NULL,
+    document_type TEXT NOT NULL,
+    status TEXT NOT NULL,
+    error TEXT,
+    content_hash TEXT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    modified_ns BIGINT,
+    created_us BIGINT NOT NULL,
+    updated_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX documents_by_source ON documents (namespace, source);
+CREATE INDEX documents_by_root ON documents (root, source) WHERE root IS NOT NULL;
+CREATE TABLE document_chunks (
+    document_id TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    num BIGINT NOT NULL,
+    hash BYTEA NOT NULL,
+    PRIMARY KEY (document_id, position)
+);
+CREATE INDEX document_chunks_by_memory ON document_chunks (num);
+
+-- Runs that changed many memories and can be undone, with what each did to which.
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    namespace TEXT COLLATE "C",
+    status TEXT NOT NULL,
+    started_us BIGINT NOT NULL,
+    ended_us BIGINT,
+    started_by TEXT,
+    report TEXT NOT NULL
+);
+CREATE INDEX runs_by_age ON runs (started_us, id);
+CREATE INDEX runs_unfinished ON runs (status) WHERE status = 'running';
+CREATE TABLE run_items (
+    run_id TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    num BIGINT NOT NULL,
+    action TEXT NOT NULL,
+    version_before BIGINT,
+    version_after BIGINT,
+    PRIMARY KEY (run_id, position)
+);
+CREATE INDEX run_items_by_memory ON run_items (num);

@@ -1,0 +1,77 @@
+"""Identities, and what each of them may do where."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from recollect.protocol import records
+from recollect.protocol.operation import Operation, operation
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$",
+        description="Name of the identity: letters, digits and _ . @ -",
+    ),
+]
+Pattern = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        description="`*` for everything, a prefix such as `user`, or a namespace such as "
+        "`user:alice`; it covers all that is below.",
+    ),
+]
+
+
+@operation(access="admin", everywhere=True, http=("POST", "/v1/identities"))
+class CreateIdentity(Operation[records.IdentityChanged], frozen=True):
+    """Make an identity known by its public key; it may do nothing until it is granted something."""
+
+    name: Name
+    public_key: Annotated[
+        Annotated[str, Meta(pattern=r"^[\x21-\x7e]{40}$")] | None,
+        Meta(description="Its CURVE public key in Z85: 40 characters."),
+    ] = None
+    requests_per_s: Annotated[
+        Annotated[float, Meta(gt=0, le=1_000_000)] | None,
+        Meta(description="How many requests it may make a second; without limit if absent."),
+    ] = None
+    memories_max: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="How many memories it may have stored; without limit if absent."),
+    ] = None
+
+
+@operation(access="admin", everywhere=True, http=("GET", "/v1/identities"))
+class ListIdentities(Operation[records.IdentitiesListed], frozen=True):
+    """All identities with their grants, those that were revoked included."""
+
+
+@operation(access="admin", everywhere=True, http=("PUT", "/v1/identities/{name}/grants"))
+class GrantAccess(Operation[records.IdentityChanged], frozen=True):
+    """Let an identity read, write or administer a namespace and all below it."""
+
+    name: Name
+    pattern: Pattern
+    access: Annotated[
+        Literal["read", "write", "admin"],
+        Meta(description="read; write, which includes reading; admin, which includes both."),
+    ] = "read"
+
+
+@operation(access="admin", everywhere=True, http=("DELETE", "/v1/identities/{name}/grants"))
+class RevokeAccess(Operation[records.IdentityChanged], frozen=True):
+    """Take a grant back, or the identity itself with all its grants; effective at once."""
+
+    name: Name
+    pattern: Annotated[
+        str | None, Meta(description="The grant to take back; the whole identity if absent.")
+    ] = None
+
+
+@operation(access="open", http=("GET", "/v1/identity"))
+class WhoAmI(Operation[records.Myself], frozen=True):
+    """Who the caller is to the orchestrator, and what it may do."""
