@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from recollect.config.settings import EmbeddingSettings, Settings, StorageSettings
+from recollect.orchestrator.access.identities import LOCAL, Identity
 from recollect.orchestrator.assembly import Orchestrator
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
 from recollect.protocol.errors import from_body
@@ -62,21 +63,24 @@ class World:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(asyncio.wait_for(work, ANSWERED_WITHIN_S))
 
-    def __call__(self, operation: Operation[Any], **envelope: Any) -> Any:
-        """The answer to an operation, or its error raised."""
-        body = self.send(operation.spec.name, msgspec.msgpack.encode(operation), **envelope)
+    def __call__(
+        self, operation: Operation[Any], identity: Identity = LOCAL, **envelope: Any
+    ) -> Any:
+        """The answer to an operation of somebody, or its error raised."""
+        encoded = msgspec.msgpack.encode(operation)
+        body = self.send(operation.spec.name, encoded, identity, **envelope)
         if body["status"] == "error":
             raise from_body(body["error"])
         return body
 
-    def send(self, name: str, body: bytes, **envelope: Any) -> Any:
+    def send(self, name: str, body: bytes, identity: Identity = LOCAL, **envelope: Any) -> Any:
         """The answer to a request, as it is."""
         request = Request(v=PROTOCOL_VERSION, id=next(self._ids), op=name, body=body, **envelope)
-        return self.run(self._exchange(msgspec.msgpack.encode(request)))
+        return self.run(self._exchange(msgspec.msgpack.encode(request), identity))
 
-    async def _exchange(self, frame: bytes) -> Any:
+    async def _exchange(self, frame: bytes, identity: Identity) -> Any:
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.orchestrator.dispatcher.dispatch(frame, answered.set_result)
+        self.orchestrator.dispatcher.dispatch(frame, answered.set_result, identity)
         return msgspec.msgpack.decode(decode_reply(await answered).body)
 
     def settle(self) -> None:
