@@ -6,9 +6,12 @@ Settings are read at the edge, by the command line and `__main__`, and passed in
 from recollect.config.loading import find_config, load
 from recollect.config.problems import ConfigError, Problem
 from recollect.config.settings import (
+    AccessSettings,
     CircuitBreakerSettings,
     ClientSettings,
+    ConsolidationSettings,
     DecaySettings,
+    DocumentsSettings,
     EmbeddingSettings,
     ErrorsSettings,
     IndexSettings,
@@ -17,15 +20,20 @@ from recollect.config.settings import (
     NetworkSettings,
     RecallSettings,
     RedisSettings,
+    SessionsSettings,
     Settings,
     StorageSettings,
+    TrustSettings,
 )
 
 __all__ = [
+    "AccessSettings",
     "CircuitBreakerSettings",
     "ClientSettings",
     "ConfigError",
+    "ConsolidationSettings",
     "DecaySettings",
+    "DocumentsSettings",
     "EmbeddingSettings",
     "ErrorsSettings",
     "IndexSettings",
@@ -35,8 +43,10 @@ __all__ = [
     "Problem",
     "RecallSettings",
     "RedisSettings",
+    "SessionsSettings",
     "Settings",
     "StorageSettings",
+    "TrustSettings",
     "find_config",
     "load",
 ]

@@ -15,6 +15,13 @@ from msgspec import Meta, Struct
 from recollect.config.problems import did_you_mean, nearest
 from recollect.config.settings import Settings
 
+TYPE_TEXTS: Mapping[type, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    tuple: "list of texts",
+}
 SHOWN_CHARS_MAX = 40  # of a refused value, in the message that refuses it
 
 
@@ -33,10 +40,10 @@ class Key(Struct, frozen=True):
     section: str
     name: str
     hint: Any  # the annotation, which msgspec.convert takes whole
-    kind: type  # str, int or float; a choice is a str
+    kind: type  # str, int, float, bool, or tuple for a list of texts; a choice is a str
     choices: tuple[str, ...]
     optional: bool
-    default: str | int | float | None
+    default: str | int | float | tuple[str, ...] | None
     bounds: Mapping[str, float]
     help: str
 
@@ -53,10 +60,14 @@ class Key(Struct, frozen=True):
         return self.kind is str
 
     @property
+    def is_list(self) -> bool:
+        return self.kind is tuple
+
+    @property
     def type_text(self) -> str:
         if self.choices:
             return "choice"
-        text = {str: "text", int: "whole number", float: "number"}[self.kind]
+        text = TYPE_TEXTS[self.kind]
         return f"{text} or null" if self.optional else text
 
     @property
@@ -85,7 +96,7 @@ class Key(Struct, frozen=True):
     def _wanted(self) -> str:
         if self.choices:
             return ("one of " if len(self.choices) > 1 else "") + self.bounds_text
-        article = "" if self.is_text else "a "
+        article = "" if self.is_text or self.kind is bool else "a "
         bounds = f", {self.bounds_text}" if self.bounds_text else ""
         return f"{article}{self.type_text}{bounds}"
 
@@ -133,7 +144,7 @@ def _key(section: str, field: msgspec.structs.FieldInfo, hint: Any) -> Key:
         section=section,
         name=field.name,
         hint=hint,
-        kind=str if choices else plain,
+        kind=str if choices else get_origin(plain) or plain,
         choices=choices,
         optional=optional,
         default=field.default,

@@ -133,12 +133,23 @@ def _entries(
 def _given(path: Path, key: str, node: yaml.Node, source: str) -> Given | Problem:
     if key not in KEYS:
         return Given(key, None, source)  # An unknown key is reported whatever its value.
+    if KEYS[key].is_list and isinstance(node, yaml.SequenceNode):
+        return _given_list(path, key, node)
     if not isinstance(node, yaml.ScalarNode):
         return Problem(_at(path, node), key, "must be one value, not a list or a group of keys")
     if node.tag != _STR_TAG:
         return Problem(_at(path, node), key, "tags such as `!name` are not understood")
     value = plain_value(node.value) if node.style is None else node.value
     return Given(key, value, _at(path, node))
+
+
+def _given_list(path: Path, key: str, node: yaml.SequenceNode) -> Given | Problem:
+    texts = []
+    for item in node.value:
+        if not isinstance(item, yaml.ScalarNode) or item.tag != _STR_TAG:
+            return Problem(_at(path, item), key, "must be a list of plain texts")
+        texts.append(item.value)
+    return Given(key, texts, _at(path, node))
 
 
 def _section_hint(name: str) -> str:

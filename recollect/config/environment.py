@@ -1,10 +1,12 @@
 """Reads settings from variables named RECOLLECT_<SECTION>_<KEY>.
 
-A text key takes the variable's text as it is; any other takes it as YAML would read it.
+A text key takes the variable's text as it is; a list is separated like PATH, by colons; any other
+takes it as YAML would read it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 
 from recollect.config.declarations import KEYS, SECTIONS, Key, nearest_key
@@ -31,6 +33,8 @@ def from_text(key: Key, text: str) -> object:
     """The value that a text from outside any file stands for."""
     if key.is_text and not key.optional:
         return text
+    if key.is_list:
+        return [part for part in text.split(os.pathsep) if part]
     value = plain_value(text.strip())
     return text if key.is_text and value is not None else value
 

@@ -50,7 +50,8 @@ The configuration was refused because of 2 problems:
 ```
 
 In the file, text that looks like a number, `true`, `false` or `null` needs quotes. A variable of a
-text key is taken as it is. The repository's `memory_config.yaml` holds every key with its help.
+text key is taken as it is, and one of a list is separated like `PATH`, by colons. The repository's
+`memory_config.yaml` holds every key with its help.
 """
 
 _READ_ELSEWHERE_HELP = {
@@ -137,6 +138,8 @@ def _keys_of(section: str) -> list[Key]:
 
 def _scalar(value: object) -> str:
     """The value as YAML, with quotes wherever some YAML reader would need them."""
+    if isinstance(value, tuple):
+        value = list(value)
     dumped: str = yaml.safe_dump(value, default_flow_style=True, width=10_000)
     return dumped.removesuffix("...\n").strip()
 

@@ -279,6 +279,28 @@ class ErrorsSettings(Struct, frozen=True):
         "Errors kept; the oldest make room."))] = 1000
 
 
+__all__ = [
+    "AccessSettings",
+    "CircuitBreakerSettings",
+    "ClientSettings",
+    "ConsolidationSettings",
+    "DecaySettings",
+    "DocumentsSettings",
+    "EmbeddingSettings",
+    "ErrorsSettings",
+    "IndexSettings",
+    "LimitsSettings",
+    "LoggingSettings",
+    "NetworkSettings",
+    "RecallSettings",
+    "RedisSettings",
+    "SessionsSettings",
+    "Settings",
+    "StorageSettings",
+    "TrustSettings",
+]
+
+
 class Settings(Struct, frozen=True):
     """All settings, a section each."""
 

@@ -52,9 +52,9 @@ class SessionsSettings(Struct, frozen=True):
 class DocumentsSettings(Struct, frozen=True):
     """Files that may be read into the memory, and how they are cut."""
 
-    roots: Annotated[list[str], Meta(description=(
+    roots: Annotated[tuple[str, ...], Meta(description=(
         "Folders that documents may be read from; none by default. Nothing outside them is ever "
-        "read, whatever path or link is given."))] = []
+        "read, whatever path or link is given."))] = ()
     chunk_chars: Annotated[int, Meta(ge=200, le=20_000, description=(
         "About how long a chunk is; headings, paragraphs and functions are kept whole where they "
         "fit."))] = 1_200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -108,6 +109,8 @@ def test_a_variable_is_read_in_the_type_of_its_key(
 def test_every_key_can_be_set_by_its_variable(dotted: str) -> None:
     key = KEYS[dotted]
     text = "null" if key.default is None else str(key.default)
+    if isinstance(key.default, tuple):
+        text = os.pathsep.join(key.default)
     assert value_of(load(None, {key.variable: text}), dotted) == key.default
 
 
@@ -118,6 +121,24 @@ def test_no_two_keys_share_a_variable() -> None:
 def test_variables_read_elsewhere_and_variables_of_others_are_left_alone() -> None:
     names = ["RECOLLECT_ENDPOINT", "RECOLLECT_CONFIG", "RECOLLECT_FAILPOINTS", "PATH", "REDIS_URL"]
     assert load(None, dict.fromkeys(names, "anything")) == Settings()
+
+
+def test_a_list_is_a_list_in_the_file_and_like_a_path_in_a_variable(file: Path) -> None:
+    file.write_text("documents:\n  roots: [docs, /srv/notes]\n")
+    assert load(file, {}).documents.roots == ("docs", "/srv/notes")
+    variable = {"RECOLLECT_DOCUMENTS_ROOTS": "docs:/srv/notes"}
+    assert load(None, variable).documents.roots == ("docs", "/srv/notes")
+    file.write_text("documents:\n  roots: [docs, [deeper]]\n")
+    with pytest.raises(ConfigError, match="list of plain texts"):
+        load(file, {})
+
+
+def test_true_and_false_are_understood_and_nothing_else(file: Path) -> None:
+    file.write_text("access:\n  require_keys: true\n")
+    assert load(file, {}).access.require_keys is True
+    file.write_text("access:\n  require_keys: yes\n")
+    with pytest.raises(ConfigError, match="must be true or false"):
+        load(file, {})
 
 
 def test_the_word_off_needs_no_quotes_in_the_file(file: Path) -> None:
