@@ -35,6 +35,7 @@ from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.idempotency import Prefetch, trim
 from recollect.orchestrator.index_loading import load_index
+from recollect.orchestrator.keys import Keys
 from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.reembedding import Reembedding
@@ -53,16 +54,22 @@ from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.ranking import Weights
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.services.batches import BatchService
+from recollect.orchestrator.services.changing import Changing
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.services.embedding import EmbeddingService
 from recollect.orchestrator.services.groups import GroupService
+from recollect.orchestrator.services.keyed import KeyedService
+from recollect.orchestrator.services.keyed_reads import KeyedReadService
 from recollect.orchestrator.services.listing import ListingService
 from recollect.orchestrator.services.memories import MemoryService
 from recollect.orchestrator.services.recalling import RecallService
 from recollect.orchestrator.services.relationships import RelationshipService
 from recollect.orchestrator.services.searching import SearchService
+from recollect.orchestrator.services.session_reading import SessionReadingService
 from recollect.orchestrator.services.sessions import SessionService
 from recollect.orchestrator.services.system import SystemService
+from recollect.orchestrator.sessions.state import States
+from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.storage.interface import Storage
 from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
@@ -117,11 +124,19 @@ class Orchestrator:
         storage, accesses = self.storage, self._accesses
         self._late = LateEmbedding(storage, store)
         self._reembedding = Reembedding(storage, self.meanings)
+        temporary = TemporaryState(settings.sessions.temp_sessions_max)
+        states = States(validator, settings.sessions, temporary)
+        changing = Changing(storage, store, drafting)
+        keys = Keys(store, validator)
+        deletion = DeletionService(store, validator)
+        listing = ListingService(storage, store, scoping, validator)
         handlers = handlers_of(
-            MemoryService(storage, store, drafting, fading, accesses),
-            DeletionService(store, validator),
+            MemoryService(storage, store, drafting, changing, fading, accesses),
+            deletion,
+            KeyedService(store, keys, drafting, changing, deletion, validator),
+            KeyedReadService(storage, keys, listing, accesses),
             BatchService(storage, store, drafting, validator),
-            ListingService(storage, store, scoping, validator),
+            listing,
             SearchService(storage, store, lexical, nearest, past, scoping, validator, accesses),
             RecallService(
                 storage,
@@ -143,7 +158,8 @@ class Orchestrator:
             EmbeddingService(self._providers, self.meanings, self._reembedding),
             RelationshipService(storage, store, validator),
             GroupService(storage, store, validator, ids),
-            SessionService(validator, ids),
+            SessionService(states, store, validator, ids),
+            SessionReadingService(storage, states, validator),
             SystemService(
                 storage,
                 store,

@@ -40,6 +40,8 @@ class Call(msgspec.Struct, frozen=True):
     access: Access = "admin"
     """What the operation needs."""
     grants: Grants = EVERYTHING
+    memories_max: int | None = None
+    """How many memories the identity may have stored, if that is bounded."""
     refusals: list[Refusal] = []
     """Filled while the call is worked on; each ends in the audit log."""
 

@@ -210,6 +210,7 @@ class Dispatcher:
             task=request.task,
             access=route.spec.access,
             grants=identity.grants,
+            memories_max=identity.memories_max,
         ), route
 
     def _run(

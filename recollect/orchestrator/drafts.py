@@ -67,7 +67,7 @@ class Drafting:
             memory_type=operation.memory_type,
             tier=operation.memory_tier,
             content=check.content(operation.content),
-            value=self._value(operation.value),
+            value=None if operation.value is None else self.value(operation.value),
             metadata=check.metadata(operation.metadata),
             tags=check.tags(operation.tags),
             importance=operation.importance,
@@ -112,6 +112,10 @@ class Drafting:
         if not payload:
             raise InvalidArgument("update_payload is empty; name what to change.", field="payload")
         patch = _convert(payload, MemoryPatch, "update_payload")
+        return self.checked(patch)
+
+    def checked(self, patch: MemoryPatch) -> MemoryPatch:
+        """The changes, if they fit together and their text within its limits."""
         if patch.metadata is not UNSET and patch.metadata_patch is not UNSET:
             raise InvalidArgument(
                 "Give metadata, which replaces, or metadata_patch, which merges; not both.",
@@ -142,7 +146,8 @@ class Drafting:
         if patch.tags is not UNSET:
             changes["tags"] = check.tags(patch.tags)
         if patch.value is not UNSET:
-            changes["value"] = self._value(patch.value)
+            # An explicit null is a value like any other, apart from there being none.
+            changes["value"] = self.value(patch.value)
         if patch.parent_id is not UNSET:
             changes["parent_id"] = patch.parent_id
         if patch.source is not UNSET:
@@ -171,8 +176,9 @@ class Drafting:
         removed = {key for key, value in patch.items() if value is None}
         return self._validator.metadata({k: v for k, v in merged.items() if k not in removed})
 
-    def _value(self, value: Any) -> str | None:
-        return None if value is None else self._validator.json("value", value, "value_bytes_max")
+    def value(self, value: Any) -> str:
+        """A value as JSON text, null included."""
+        return self._validator.json("value", value, "value_bytes_max")
 
     def _source(self, source: str | None) -> str | None:
         return None if source is None else self._validator.text("source", source, "key_chars_max")

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from recollect.orchestrator import rows
+from recollect.orchestrator.access import quotas
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
@@ -158,12 +159,10 @@ class MemoryStore:
     def at_moment(self, call: Call, session: Session, memory_id: str, moment_us: int) -> MemoryRow:
         """The memory as it was at a time."""
         row = self.find(call, session, memory_id)
-        if row is not None and row.updated_us > moment_us:
-            found = session.execute(VERSION_AT, (row.num, moment_us))
-            row = rows.with_snapshot(row, found[0][0]) if found else None
-        if row is None or not row.alive(moment_us):
+        was = None if row is None else as_it_was(session, row, moment_us)
+        if was is None:
             raise no_such_memory(memory_id, "memory at that time")
-        return row
+        return was
 
     def in_version(self, call: Call, session: Session, memory_id: str, version: int) -> MemoryRow:
         """The memory as it was in a version, also in one that says it was deleted."""
@@ -183,6 +182,7 @@ class MemoryStore:
         embedded: Embedded,
     ) -> None:
         """Write new memories; each draft gets its number, id and sequence number."""
+        quotas.take(call, transaction, len(drafts))
         for draft in drafts:
             call.require(draft.namespace, draft.key or "", "write")
             draft.id = self._ids.new()
@@ -197,6 +197,7 @@ class MemoryStore:
         embedded = self._current(embedded)
         model = embedded.meaning.model
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
+        quotas.own(call, transaction, [draft.num for draft in drafts])
         vectors, stored = [], []
         for place, (draft, vector) in enumerate(zip(drafts, embedded.vectors, strict=True)):
             if vector is not None:
@@ -358,6 +359,7 @@ class MemoryStore:
             )
             for statement in ERASE:
                 transaction.execute(statement, (row.num,))
+            quotas.give_back(transaction, row.num)
             transaction.texts[row.num] = None
             transaction.after_commit.append(self._forget_effect(row))
         for namespace, author in authors:
@@ -379,8 +381,7 @@ class MemoryStore:
             return
         holder = self.find(call, transaction, found[0][0], "write")
         if holder is not None and not holder.alive(call.now_us):
-            gone = msgspec.structs.replace(holder, deleted_us=call.now_us)
-            self.supersede(call, transaction, holder, gone, operation="expire")
+            self.supersede(call, transaction, holder, as_deleted(call, holder), operation="expire")
             return
         raise AlreadyExists(
             f"{row.namespace} already has a memory with the key {row.key!r}: update that one, or "
@@ -402,6 +403,21 @@ class MemoryStore:
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",
                 parent_id=parent_id,
             )
+
+
+def as_it_was(session: Session, row: MemoryRow, moment_us: int) -> MemoryRow | None:
+    """A memory as it was at a time; None if it was not there then."""
+    if row.updated_us > moment_us:
+        found = session.execute(VERSION_AT, (row.num, moment_us))
+        if not found:
+            return None
+        row = rows.with_snapshot(row, found[0][0])
+    return row if row.alive(moment_us) else None
+
+
+def as_deleted(call: Call, row: MemoryRow) -> MemoryRow:
+    """The row of a memory that is deleted now: never before its last change."""
+    return msgspec.structs.replace(row, deleted_us=max(call.now_us, row.updated_us + 1))
 
 
 def check_version(row: MemoryRow, expected: int | None) -> None:

@@ -31,8 +31,10 @@ def make_cursor(operation: Operation[Any], position: list[Any]) -> str:
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def read_cursor(operation: Operation[Any], cursor: str | None, parts: int) -> list[Any] | None:
-    """The position a cursor stands for."""
+def read_cursor(
+    operation: Operation[Any], cursor: str | None, parts: int, *, texts: int = 0
+) -> list[Any] | None:
+    """The position a cursor stands for; the first so many of its parts are texts."""
     if cursor is None:
         return None
     try:
@@ -47,7 +49,8 @@ def read_cursor(operation: Operation[Any], cursor: str | None, parts: int) -> li
             field="cursor",
         )
     # Beyond this a number does not fit into a column; nor does one that is not finite.
-    fits = (isinstance(part, int | float) and abs(part) < 1 << 63 for part in position)
-    if not all(fits):
+    numbers = (isinstance(part, int | float) and abs(part) < 1 << 63 for part in position[texts:])
+    names = (isinstance(part, str) and "\x00" not in part for part in position[:texts])
+    if not (all(numbers) and all(names)):
         raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
     return position

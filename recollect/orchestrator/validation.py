@@ -16,6 +16,7 @@ NAMESPACE_RULE = (
     "colons, such as user:alice or project:apollo:notes"
 )
 _NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)+")
+_PREFIX = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
 
 
 class Validator:
@@ -62,6 +63,16 @@ class Validator:
             )
         self._last_namespace = namespace
         return namespace
+
+    def prefix(self, prefix: str) -> str:
+        """A namespace, or what namespaces begin with, such as user."""
+        self.text("prefix", prefix, "namespace_chars_max")
+        if not _PREFIX.fullmatch(prefix):
+            raise InvalidArgument(
+                f"{prefix!r} is neither a namespace nor its first part: {NAMESPACE_RULE}.",
+                field="prefix",
+            )
+        return prefix
 
     def tags(self, tags: Sequence[str] | None) -> str:
         """Tags as JSON text, each once."""

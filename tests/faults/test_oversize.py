@@ -50,6 +50,7 @@ class Target:
         self.line = wire.Wire(process.endpoint)
         self.memory_id = self.add("a memory to refer to")
         self.other_id = self.add("another one")
+        self.session_id: str = self.line.ask("create_session", {"user_id": "u"})["session_id"]
         self.group_id: str = self.line.ask("create_context_group", {"name": "group"})["group_id"]
 
     def add(self, content: str, **fields: Any) -> str:
@@ -98,6 +99,10 @@ def payload(target: Target, size: int) -> Request:
     return "get_memory", body
 
 
+def put(target: Target, **fields: Any) -> Request:
+    return "put", {"namespace": NAMESPACE, "key": "k", "value": 1, **fields}
+
+
 def tree(target: Target, size: int) -> Request:
     """The deletion of a tree of this many memories."""
     root = target.add("root", namespace=NAMESPACE)
@@ -111,10 +116,12 @@ CASES: dict[str, list[Case]] = {
     "content_chars_max": [
         lambda t, n: add(content="x" * n),
         lambda t, n: update(t, content="x" * n),
+        lambda t, n: put(t, content="x" * n),
     ],
     "metadata_bytes_max": [
         lambda t, n: add(metadata={"k": "x" * (n - 8)}),
         lambda t, n: update(t, metadata={"k": "x" * (n - 8)}),
+        lambda t, n: put(t, metadata={"k": "x" * (n - 8)}),
         lambda t, n: update(t, metadata_patch={"k": "x" * (n - 8)}),
         lambda t, n: ("create_session", {"user_id": "u", "session_metadata": {"k": "x" * (n - 8)}}),
         lambda t, n: (
@@ -128,11 +135,19 @@ CASES: dict[str, list[Case]] = {
     "value_bytes_max": [
         lambda t, n: add(value="x" * (n - 2)),
         lambda t, n: update(t, value="x" * (n - 2)),
+        lambda t, n: put(t, value="x" * (n - 2)),
+        lambda t, n: (
+            "update_by_key",
+            {"namespace": NAMESPACE, "key": "k", "value": "x" * (n - 2)},
+        ),
     ],
     "depth_max": [
         lambda t, n: add(metadata={"a": nested(n - 1)}),
         lambda t, n: add(value=nested(n)),
         lambda t, n: update(t, metadata={"a": nested(n - 1)}),
+        lambda t, n: put(t, value=nested(n)),
+        lambda t, n: ("append_event", {"session_id": t.session_id, "event": nested(n)}),
+        lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"a": nested(n)}}),
     ],
     "tags_max": [
         lambda t, n: add(tags=[f"t{i}" for i in range(n)]),
@@ -142,6 +157,9 @@ CASES: dict[str, list[Case]] = {
     "key_chars_max": [
         lambda t, n: add(key=f"{t.seq()}".ljust(n, "x")),
         lambda t, n: add(source="x" * n),
+        lambda t, n: put(t, key="x" * n),
+        lambda t, n: put(t, source="x" * n),
+        lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"x" * n: 1}}),
         lambda t, n: update(t, source="x" * n),
         lambda t, n: ("create_context_group", {"name": "x" * n}),
         lambda t, n: ("create_session", {"user_id": "x" * n}),
@@ -158,6 +176,12 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("search_memory", {"query": "q", "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("semantic_search", {"query": "q", "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("create_context_group", {"name": "g", "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: put(t, namespace="temp:".ljust(n, "x")),
+        lambda t, n: ("search_namespace", {"limit": 5, "prefix": "temp:".ljust(n, "x")}),
+        lambda t, n: ("list_namespaces", {"limit": 5, "prefix": "temp:".ljust(n, "x")}),
+        lambda t, n: ("find_conflicts", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: ("list_documents", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: ("audit_log", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
     ],
     "batch_items_max": [
         lambda t, n: ("batch_add_memories", {"memories": [{"content": "x"}] * n}),
@@ -171,11 +195,24 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("get_children", {"parent_id": t.memory_id, "limit": n}),
         lambda t, n: ("get_memories_by_group", {"group_id": t.group_id, "limit": n}),
         lambda t, n: ("recent_errors", {"limit": n}),
+        lambda t, n: ("search_namespace", {"prefix": NAMESPACE, "limit": n}),
+        lambda t, n: ("list_namespaces", {"limit": n}),
+        lambda t, n: ("history_by_key", {"namespace": NAMESPACE, "key": "k", "limit": n}),
+        lambda t, n: ("list_sessions", {"limit": n}),
+        lambda t, n: ("list_active_sessions", {"limit": n}),
+        lambda t, n: ("list_events", {"session_id": t.session_id, "limit": n}),
+        lambda t, n: ("get_session", {"session_id": t.session_id, "events": n}),
+        lambda t, n: ("list_documents", {"limit": n}),
+        lambda t, n: ("search_documents", {"query": "memory", "k": n}),
+        lambda t, n: ("audit_log", {"limit": n}),
+        lambda t, n: ("list_runs", {"limit": n}),
+        lambda t, n: ("find_conflicts", {"namespace": NAMESPACE, "limit": n}),
     ],
     "payload_bytes_max": [payload],
     "query_chars_max": [
         lambda t, n: ("search_memory", {"query": "x" * n}),
         lambda t, n: ("semantic_search", {"query": "x" * n}),
+        lambda t, n: ("search_documents", {"query": "x" * n}),
     ],
     "tree_nodes_max": [tree],
     "walk_depth_max": [
@@ -257,6 +294,7 @@ ENVELOPE = {
     "agent": NAME_CHARS_MAX,
     "session": NAME_CHARS_MAX,
     "trace": NAME_CHARS_MAX,
+    "task": NAME_CHARS_MAX,
 }
 
 

@@ -14,6 +14,7 @@ import msgspec
 from recollect.protocol.operation import Access
 
 EVERYWHERE = "*"
+PREFIXES = ("temp", "session", "user", "app", "project")
 LEVELS: dict[Access, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 
 Condition = tuple[str, list[Any]]
@@ -75,4 +76,4 @@ def covers(pattern: str, namespace: str) -> bool:
 def normalised(pattern: str) -> str:
     """The one spelling of a pattern: `user:*` and `user:` mean `user`."""
     pattern = pattern.strip()
-    return pattern if pattern == EVERYWHERE else pattern.removesuffix("*").rstrip(":")
+    return pattern.removesuffix(":*").removesuffix(":")

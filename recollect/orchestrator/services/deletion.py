@@ -7,8 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from recollect.orchestrator.calls import Call, writes
-from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.memory_store import (
+    MemoryStore,
+    as_deleted,
+    check_version,
+    no_such_memory,
+)
 from recollect.orchestrator.rows import COLUMNS, JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.services.changing import Find
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -44,19 +50,27 @@ class DeletionService:
     def delete_memory(
         self, call: Call, operation: DeleteMemory
     ) -> Callable[[WriteTransaction], records.MemoryDeleted]:
+        def find(session: Session) -> MemoryRow:
+            return self._store.require(call, session, operation.memory_id)
+
+        return self.deleting(call, find, operation.expected_version, cascade=operation.cascade)
+
+    def deleting(
+        self, call: Call, find: Find, expected_version: int | None, *, cascade: bool
+    ) -> Callable[[WriteTransaction], records.MemoryDeleted]:
+        """The write that deletes a memory, however it is found."""
+
         def write(transaction: WriteTransaction) -> records.MemoryDeleted:
-            root = self._store.require(call, transaction, operation.memory_id)
-            check_version(root, operation.expected_version)
-            if operation.cascade:
+            root = find(transaction)
+            check_version(root, expected_version)
+            if cascade:
                 doomed, detached = self._tree(call, transaction, LIVING_TREE, root.id)
             else:
                 doomed = [root]
                 detached = self._rows(transaction, LIVING_CHILDREN, root.id)
             self._detach(call, transaction, detached)
             deleted = [
-                self._store.supersede(
-                    call, transaction, row, msgspec.structs.replace(row, deleted_us=call.now_us)
-                )
+                self._store.supersede(call, transaction, row, as_deleted(call, row))
                 for row in doomed
             ]
             present = next(row for row in deleted if row.id == root.id)

@@ -11,10 +11,11 @@ from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow, record_of, with_snapshot
 from recollect.orchestrator.search.scope import Scoping, readable_condition
+from recollect.orchestrator.services.changing import Find
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.operations import Count, GetChildren, History, ListMemories
+from recollect.protocol.operations import Count, GetChildren, History, HistoryByKey, ListMemories
 
 LIST = f"""
 SELECT {COLUMNS} FROM memories WHERE {{condition}} AND num < ? ORDER BY num DESC LIMIT ?
@@ -124,13 +125,23 @@ class ListingService:
 
     @reads(History)
     def history(self, call: Call, operation: History) -> asyncio.Future[records.MemoryHistory]:
+        def find(session: Session) -> MemoryRow:
+            current = self._store.find(call, session, operation.memory_id)
+            if current is None:
+                raise no_such_memory(operation.memory_id)
+            return current
+
+        return self.history_of(call, operation, find)
+
+    def history_of(
+        self, call: Call, operation: History | HistoryByKey, find: Find
+    ) -> asyncio.Future[records.MemoryHistory]:
+        """A page of the versions of a memory, however it is found."""
         limit = self._validator.page(operation.limit)
         position = read_cursor(operation, operation.cursor, 1)
 
         def read(session: Session) -> records.MemoryHistory:
-            current = self._store.find(call, session, operation.memory_id)
-            if current is None:
-                raise no_such_memory(operation.memory_id)
+            current = find(session)
             versions = [] if position else [current]
             below = position[0] if position else current.version
             snapshots = session.execute(OLD_VERSIONS, (current.num, below, limit + 1))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import msgspec
-from msgspec import UNSET
-
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
-from recollect.orchestrator.drafts import Drafting, MemoryPatch
+from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, check_version, no_such_memory
+from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import (
     CachedMemory,
@@ -23,10 +20,11 @@ from recollect.orchestrator.rows import (
     with_strength,
 )
 from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
+from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol import records
-from recollect.protocol.errors import Forbidden, InvalidArgument, RecollectError
+from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import (
     AddMemory,
     GetMemory,
@@ -34,8 +32,6 @@ from recollect.protocol.operations import (
     Restore,
     UpdateMemory,
 )
-
-MemoryFunction = Callable[[WriteTransaction], records.MemoryChanged]
 
 
 class Adding:
@@ -76,12 +72,14 @@ class MemoryService:
         storage: Storage,
         store: MemoryStore,
         drafting: Drafting,
+        changing: Changing,
         fading: Fading,
         accesses: AccessLog,
     ) -> None:
         self._storage = storage
         self._store = store
         self._drafting = drafting
+        self._changing = changing
         self._fading = fading
         self._accesses = accesses
 
@@ -165,94 +163,23 @@ class MemoryService:
     @writes(UpdateMemory)
     async def update_memory(self, call: Call, operation: UpdateMemory) -> MemoryFunction:
         patch = self._drafting.patch(operation.update_payload)
-        embedded = None
-        if not (patch.content is patch.metadata is patch.metadata_patch is UNSET):
-            embedded = await self._embed_changed(call, operation.memory_id, patch)
 
-        def write(transaction: WriteTransaction) -> records.MemoryChanged:
-            old = self._store.require(call, transaction, operation.memory_id)
-            check_version(old, operation.expected_version)
-            new = self._drafting.apply(old, patch)
-            if new.parent_id != old.parent_id:
-                self._store.check_parent(call, transaction, new, new.parent_id)
-            new = self._store.supersede(call, transaction, old, new, embedded)
-            return changed(new)
+        def find(session: Session) -> MemoryRow:
+            return self._store.require(call, session, operation.memory_id)
 
-        return write
-
-    async def _embed_changed(
-        self, call: Call, memory_id: str, patch: MemoryPatch
-    ) -> Embedded | None:
-        """The vector that a memory will have; the write makes sure that it fits."""
-        row = await self._storage.read(lambda session: self._store.find(call, session, memory_id))
-        if row is None:
-            return None
-        try:
-            changed_row = self._drafting.apply(row, patch)
-        except RecollectError:
-            return None
-        text = meaning_of(changed_row)
-        return None if text == meaning_of(row) else await self._store.meanings.embed_one(text)
+        return await self._changing.update(call, find, patch, operation.expected_version)
 
     @writes(Restore)
     async def restore(self, call: Call, operation: Restore) -> MemoryFunction:
-        embedded = None
-        try:
-            text = await self._storage.read(
-                lambda session: meaning_of(self._version_to_restore(call, session, operation))
-            )
-            embedded = await self._store.meanings.embed_one(text)
-        except RecollectError:
-            pass  # the write decides, for it may be a repetition that was answered before
-
-        def write(transaction: WriteTransaction) -> records.MemoryChanged:
-            session = transaction
-            old = self._store.find(call, session, operation.memory_id)
-            if old is None:
+        def find(session: Session) -> MemoryRow:
+            row = self._store.find(call, session, operation.memory_id)
+            if row is None:
                 raise no_such_memory(operation.memory_id)
-            check_version(old, operation.expected_version)
-            source = self._version_to_restore(call, session, operation)
-            new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
-            new = self._drafting.refaded(old, new)
-            if new.expires_us is not None and new.expires_us <= call.now_us:
-                new.expires_us = None
-            if not self._parent_stands(call, session, new.parent_id):
-                new.parent_id = None
-            self._store.check_parent(call, session, new, new.parent_id)
-            self._store.check_key_free(call, transaction, new)
-            new = self._store.supersede(call, transaction, old, new, embedded)
-            return changed(new)
+            return row
 
-        return write
-
-    def _parent_stands(self, call: Call, session: Session, parent_id: str | None) -> bool:
-        """Whether a memory can be put back below the parent that it had."""
-        if parent_id is None:
-            return False
-        try:
-            parent = self._store.find(call, session, parent_id, "write")
-        except Forbidden:
-            return False
-        return parent is not None and parent.alive(call.now_us)
-
-    def _version_to_restore(self, call: Call, session: Session, operation: Restore) -> MemoryRow:
-        if operation.version is not None:
-            row = self._store.in_version(call, session, operation.memory_id, operation.version)
-            if row.operation != "delete_memory":
-                return row
-            raise InvalidArgument(
-                f"Version {operation.version} is the deletion itself; choose an earlier one.",
-                field="version",
-            )
-        current = self._store.find(call, session, operation.memory_id)
-        if current is None:
-            raise no_such_memory(operation.memory_id)
-        if current.deleted_us is None:
-            raise InvalidArgument(
-                f"Memory {operation.memory_id} is not deleted; name the version to go back to.",
-                field="version",
-            )
-        return current
+        return await self._changing.restore(
+            call, find, operation.version, operation.expected_version
+        )
 
     @writes(ReinforceMemory)
     def reinforce_memory(
@@ -277,14 +204,3 @@ class MemoryService:
             }
 
         return write
-
-
-def changed(row: MemoryRow) -> records.MemoryChanged:
-    """The answer to a change."""
-    return {
-        "status": "success",
-        "memory_id": row.id,
-        "version": row.version,
-        "seq": row.seq,
-        "updated_at": to_iso(row.updated_us),
-    }

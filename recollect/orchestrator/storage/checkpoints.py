@@ -62,6 +62,27 @@ class Checkpointer:
             # The log stays as it is, and the next commit asks again.
             log.warning("The log could not be moved.", action="checkpoint", reason=str(error))
 
+    def move(self, connection: apsw.Connection) -> bool:
+        """Move now whatever is committed; whether all of it is in the file."""
+        try:
+            with self._moving:
+                in_log, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.BusyError:
+            return False
+        return bool(in_log == moved)
+
+    def empty(self, connection: apsw.Connection) -> bool:
+        """Move everything and leave the log without a byte; False if a reader still needs it.
+
+        The writer waits meanwhile, for as long as the connection waits for readers.
+        """
+        try:
+            with self._moving:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
+        return True
+
     def close(self) -> None:
         """Stop; the last connection to close moves what is left."""
         self._closing = True

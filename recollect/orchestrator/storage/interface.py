@@ -202,6 +202,10 @@ class Storage(Protocol):
         """Copy the store as it is at one moment into a new folder."""
         ...
 
+    def scrub(self) -> asyncio.Future[bool]:
+        """Leave no byte of deleted rows in the store's own files; whether that was done."""
+        ...
+
     def describe(self) -> dict[str, Any]:
         """Kind, size and settings, for `stats`."""
         ...

@@ -190,6 +190,9 @@ class PostgresStorage:
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
         raise Unsupported("On PostgreSQL, take backups with pg_dump or your provider's tools.")
 
+    def scrub(self) -> asyncio.Future[bool]:
+        return self._loop.run_in_executor(self._readers, self._scrub)
+
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "postgresql",
@@ -205,6 +208,15 @@ class PostgresStorage:
         self._readers.shutdown(wait=True)
         self._pool.close()
         self._writer_session.connection.close()
+
+    def _scrub(self) -> bool:
+        """Have the server take dead rows out of its tables; its own log and files are its own."""
+        try:
+            with self._pool.connection() as connection:
+                connection.execute(SCRUB)
+            return True
+        except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
+            raise translate(error) or error from error
 
     def _read(self, function: ReadFunction[T]) -> T:
         try:

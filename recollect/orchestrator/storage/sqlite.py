@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import shutil
@@ -28,6 +29,7 @@ from recollect.orchestrator.storage.interface import (
     T,
     WriteFunction,
 )
+from recollect.orchestrator.storage.slack import Unreadable, wipe_slack
 from recollect.protocol.errors import (
     AlreadyExists,
     RecollectError,
@@ -42,6 +44,10 @@ MANIFEST_NAME = "manifest.json"
 BUSY_TIMEOUT_MS = 10_000
 STATEMENTS_CACHED = 256
 WAL_BYTES_KEPT = 64 * 1024 * 1024
+SCRUBS_MAX = 3  # one that wipes, one that looks again, and one more under ceaseless writes
+SCRUB_TRIES_MAX = 100
+SCRUB_PAUSE_S = 0.05
+SCRUB_BUSY_MS = 100  # for readers; the writer waits as well
 
 
 class SqliteSession:
@@ -60,6 +66,8 @@ class SqliteSession:
         else:
             self.connection.pragma("journal_mode", "wal")
             self.connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
+            # What is deleted is overwritten, so that nothing is left of a memory that is purged.
+            self.connection.pragma("secure_delete", True)
         self.connection.pragma("synchronous", "full")
         self.connection.pragma("cache_size", -1024 * page_cache_mb)
         self.connection.pragma("temp_store", "memory")
@@ -152,6 +160,7 @@ class SqliteStorage:
             batch_max=group_commit_max,
             queue_length_max=write_queue_max,
         )
+        self._closing = threading.Event()
         self._checkpointer = Checkpointer(writer_session.connection, self._connect)
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
         self._writer.start(int(seq))
@@ -178,6 +187,9 @@ class SqliteStorage:
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
         return self._loop.run_in_executor(self._readers, self._back_up, Path(folder))
 
+    def scrub(self) -> asyncio.Future[bool]:
+        return self._loop.run_in_executor(None, self._scrub)
+
     def describe(self) -> dict[str, Any]:
         sizes = {p.name: p.stat().st_size for p in self.path.parent.glob(f"{self.path.name}*")}
         return {
@@ -191,6 +203,7 @@ class SqliteStorage:
         }
 
     def close(self) -> None:
+        self._closing.set()
         self._writer.close()
         self._checkpointer.close()
         self._readers.shutdown(wait=True)
@@ -202,6 +215,47 @@ class SqliteStorage:
             return back_up(self.path, folder)
         except apsw.Error as error:
             raise translate(error) or error from error
+
+    def _scrub(self) -> bool:
+        """Wipe what deleted rows left in the file, and empty the log; whether both were done."""
+        try:
+            with (
+                contextlib.closing(self._connect()) as writer,
+                contextlib.closing(self._connect()) as mover,
+            ):
+                mover.set_busy_timeout(SCRUB_BUSY_MS)
+                return self._wipe(writer, mover) and self._empty_log(mover)
+        except apsw.Error as error:
+            raise translate(error) or error from error
+        except Unreadable as reason:
+            log.error("The file cannot be scrubbed.", action="scrub", reason=str(reason))
+            return False
+
+    def _wipe(self, writer: apsw.Connection, mover: apsw.Connection) -> bool:
+        def moved() -> bool:
+            return self._checkpointer.move(mover)
+
+        passes = 0
+        for _ in range(SCRUB_TRIES_MAX):
+            if self._closing.is_set():
+                return False
+            # To be looked at, it must be in the file.
+            if moved():
+                wiped = wipe_slack(self.path, writer, moved, lambda: not self._closing.is_set())
+                passes += wiped is not None
+                if wiped == 0 or passes >= SCRUBS_MAX:
+                    return True
+            else:
+                self._closing.wait(SCRUB_PAUSE_S)
+        return False
+
+    def _empty_log(self, mover: apsw.Connection) -> bool:
+        for _ in range(SCRUB_TRIES_MAX):
+            if self._checkpointer.empty(mover):
+                return True
+            if self._closing.wait(SCRUB_PAUSE_S):
+                break
+        return False
 
     def _connect(self) -> apsw.Connection:
         session = SqliteSession(self.path, page_cache_mb=1, readonly=False)

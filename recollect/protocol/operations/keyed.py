@@ -22,12 +22,15 @@ class PutOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
         str | None,
         Meta(description="The text to find it by; made from the value if absent."),
     ] = None
-    memory_tier: fields.MemoryTier = "medium"
-    importance: fields.Importance = 0.5
-    tags: fields.Tags = None
-    source: Annotated[str | None, Meta(description="Where it comes from.")] = None
-    trust: fields.Trust = 1.0
-    expires_at: fields.Moment = None
+    memory_tier: fields.MemoryTier | UnsetType = UNSET
+    importance: fields.Importance | UnsetType = UNSET
+    tags: Annotated[list[str] | UnsetType | None, Meta(description="Labels to filter by.")] = UNSET
+    source: Annotated[str | UnsetType | None, Meta(description="Where it comes from.")] = UNSET
+    trust: fields.Trust | UnsetType = UNSET
+    expires_at: Annotated[
+        str | float | UnsetType | None,
+        Meta(description="ISO 8601 text, or seconds since 1970; null for never."),
+    ] = UNSET
     expected_version: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(description="Refuse unless this is the present version; 0 if the key must be free."),
@@ -36,7 +39,11 @@ class PutOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
 
 @operation(access="write", http=("PUT", "/v1/namespaces/{namespace}/keys/{key}"))
 class Put(PutOptions, frozen=True):
-    """Store a value under a key: a new memory, or the next version of the one that has the key."""
+    """Store a value under a key: a new memory, or the next version of the one that has the key.
+
+    Value, content, type and metadata are replaced. Tier, importance, tags, source, trust and
+    expiry stay as they are unless they are given; a new memory begins with the medium tier,
+    importance 0.5, no tags and trust 1."""
 
     namespace: Namespace
     key: Key
@@ -51,7 +58,9 @@ class GetByKeyOptions(Operation[records.MemoryFetched], frozen=True, kw_only=Tru
 
 @operation(access="read", http=("GET", "/v1/namespaces/{namespace}/keys/{key}"))
 class GetByKey(GetByKeyOptions, frozen=True):
-    """Read what a key holds: as it is, in a given version, or as it was at a time."""
+    """Read what a key holds: as it is, or as it was at a time, whichever memory held it then.
+
+    A given version is one of what the key holds, or held last."""
 
     namespace: Namespace
     key: Key
@@ -73,7 +82,9 @@ class UpdateByKeyOptions(Operation[records.MemoryChanged], frozen=True, kw_only=
 
 @operation(access="write", http=("PATCH", "/v1/namespaces/{namespace}/keys/{key}"))
 class UpdateByKey(UpdateByKeyOptions, frozen=True):
-    """Change what a key holds; unlike put, the key must be there."""
+    """Change what a key holds; unlike put, the key must be there.
+
+    A new value brings its own content unless one is given."""
 
     namespace: Namespace
     key: Key
@@ -86,7 +97,7 @@ class DeleteByKeyOptions(Operation[records.MemoryDeleted], frozen=True, kw_only=
 
 @operation(access="write", http=("DELETE", "/v1/namespaces/{namespace}/keys/{key}"))
 class DeleteByKey(DeleteByKeyOptions, frozen=True):
-    """Delete what a key holds, restorably; the key is free again."""
+    """Delete what a key holds with the tree below it, restorably; the key is free again."""
 
     namespace: Namespace
     key: Key
@@ -108,7 +119,9 @@ class RestoreByKeyOptions(Operation[records.MemoryChanged], frozen=True, kw_only
 
 @operation(access="write", http=("POST", "/v1/namespaces/{namespace}/keys/{key}/restore"))
 class RestoreByKey(RestoreByKeyOptions, frozen=True):
-    """Bring back what was deleted last under a key, or make an old version the newest one."""
+    """Bring back what was deleted last under a key, or make an old version the newest one.
+
+    A key that another memory has by now is refused."""
 
     namespace: Namespace
     key: Key
@@ -119,7 +132,7 @@ class RestoreByKey(RestoreByKeyOptions, frozen=True):
 
 @operation(access="read", http=("GET", "/v1/namespaces/{namespace}/keys/{key}/diff"))
 class Diff(Operation[records.MemoryDiff], frozen=True):
-    """What changed between two versions of what a key holds."""
+    """What changed between two versions of what a key holds or last held."""
 
     namespace: Namespace
     key: Key
@@ -150,7 +163,9 @@ class ListNamespacesOptions(Operation[records.NamespacesListed], frozen=True, kw
 
 @operation(access="read", http=("GET", "/v1/namespaces"))
 class ListNamespaces(ListNamespacesOptions, frozen=True):
-    """The namespaces that hold memories, in their order."""
+    """The namespaces that hold memories, in their order.
+
+    A page may be shorter than the limit and still have a cursor that leads on."""
 
     prefix: Annotated[
         str | None, Meta(description="Only this namespace and those below it; all if absent.")
@@ -159,7 +174,9 @@ class ListNamespaces(ListNamespacesOptions, frozen=True):
 
 @operation(access="admin", http=("POST", "/v1/memories:squash"), replay=False)
 class SquashVersions(Operation[records.VersionsSquashed], frozen=True):
-    """Forget old versions of memories that have newer ones; the latest is never touched."""
+    """Forget old versions of memories that have newer ones; the latest is never touched.
+
+    It covers the namespace and those below it. One call forgets a bounded number."""
 
     namespace: fields.Namespace
     older_than_days: Annotated[

@@ -104,8 +104,8 @@ class GetState(GetStateOptions, frozen=True):
 
 
 @operation(access="write", http=("PATCH", "/v1/sessions/{session_id}/state"))
-class SetState(Operation[records.SessionState], frozen=True):
-    """Change the state of a session by a delta."""
+class SetState(Operation[records.SessionChanged], frozen=True):
+    """Change the state of a session by a delta; get_state shows all of it."""
 
     session_id: SessionId
     state_delta: StateDelta

@@ -192,7 +192,7 @@ INSERT INTO memories VALUES(2,'01a1e891-0a7f-7019-8ce8-8cc40c1326ef',11,'project
 INSERT INTO memories VALUES(3,'01a1e891-0a80-703c-9e50-88a4062ee485',4,'project:apollo',NULL,2,'memories','general','short','The Eagle has landed',NULL,'{}','["moon"]',0.5,1308812.9410944676,0,1794903181952419,1798824035120100,'01a1e891-0a7f-7019-8ce8-8cc40c1326ef','01a1e891-0a7c-702e-9710-b8a19b8756e2','archivist','archivist',NULL,1.0,NULL,NULL,1794903181952419,1794903181954401,NULL,NULL,NULL,'update_memory');
 INSERT INTO memories VALUES(5,'01a1e891-0a84-7040-a06f-112d0a21e5a9',6,'user:bob',NULL,2,'memories','general','short','Rumours of a green cheese',NULL,'{}','[]',0.5,1308812.9410944676,0,1794903181956471,1798824035124152,NULL,'01a1e891-0a7c-702e-9710-b8a19b8756e2','archivist','archivist',NULL,1.0,NULL,NULL,1794903181956471,1794903181958215,NULL,NULL,1794903181958215,'delete_memory');
 INSERT INTO memories VALUES(7,'01a1e891-0a87-703f-9faf-355528ca7373',9,'user:bob',NULL,3,'memories','general','short','Ein Grüßchen 月',NULL,'{}','[]',0.5,1308812.9410944676,0,1794903181959361,1798824035127042,NULL,'01a1e891-0a7c-702e-9710-b8a19b8756e2','archivist','archivist',NULL,1.0,NULL,NULL,1794903181959361,1794903181961626,NULL,NULL,NULL,'restore');
-CREATE INDEX memories_by_any_key ON memories (namespace, key, num) WHERE key IS NOT NULL;
+CREATE INDEX memories_by_any_key ON memories (namespace, key, deleted_us) WHERE key IS NOT NULL;
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL;
 CREATE INDEX memories_by_fading ON memories (fades_us)
     WHERE deleted_us IS NULL AND archived_us IS NULL;
@@ -287,6 +287,7 @@ CREATE TABLE run_items (
     action TEXT NOT NULL,
     version_before INTEGER,
     version_after INTEGER,
+    undone INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, position)
 ) WITHOUT ROWID;
 CREATE INDEX run_items_by_memory ON run_items (num);
@@ -298,12 +299,14 @@ CREATE TABLE runs (
     namespace TEXT,
     status TEXT NOT NULL,
     started_us INTEGER NOT NULL,
+    -- When it was last seen at work: one that has stopped is taken back.
+    beat_us INTEGER NOT NULL,
     ended_us INTEGER,
     started_by TEXT,
     report TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_age ON runs (started_us, id);
-CREATE INDEX runs_unfinished ON runs (status) WHERE status = 'running';
+CREATE INDEX runs_unfinished ON runs (status) WHERE status IN ('running', 'undoing');
 
 DROP TABLE IF EXISTS schema_migrations;
 CREATE TABLE schema_migrations (

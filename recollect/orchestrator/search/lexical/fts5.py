@@ -21,6 +21,14 @@ from recollect.orchestrator.storage.interface import Session, WriteTransaction
 FORGET = "DELETE FROM memories_fts WHERE rowid IN (SELECT value FROM json_each(?))"
 CLEAR = "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')"
 LEARN = Insert("memories_fts", ("rowid", "content"))
+# Deleted rows keep their words in the index, marked as gone, until what holds them is merged. With
+# a negative number, everything there is becomes one merge; a positive one goes on with it, for
+# about that many pages.
+MERGE = "INSERT INTO memories_fts (memories_fts, rank) VALUES ('merge', ?)"
+MERGE_PAGES = 200
+TOTAL_CHANGES = "SELECT total_changes()"
+GONE_MARKS = "SELECT 1 FROM memories_fts_data WHERE id >= ? LIMIT 1"
+GONE_MARKS_FROM = 1 << 53
 FIND_LEDGER = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger'"
 LEDGER_SEQ = "SELECT seq FROM ledger WHERE id = 1"
 LEARN_TOGETHER_MAX = 8  # beyond this, FTS5 takes single rows faster than many in one statement
@@ -69,6 +77,18 @@ class Fts5Index:
             insert_rows(session, LEARN, rows)
         else:
             session.executemany(insert_sql(LEARN, 1), rows)
+
+    def expunge(self, transaction: WriteTransaction, begin: bool) -> bool:
+        if begin:
+            if not transaction.execute(GONE_MARKS, (GONE_MARKS_FROM,)):
+                return False
+            transaction.execute(MERGE, (-MERGE_PAGES,))
+            return True
+        [(before,)] = transaction.execute(TOTAL_CHANGES)
+        transaction.execute(MERGE, (MERGE_PAGES,))
+        [(after,)] = transaction.execute(TOTAL_CHANGES)
+        # The command counts as one change itself.
+        return bool(after - before > 1)
 
     def warm(self, session: Session) -> None:
         seq = self._seq(session)

@@ -46,6 +46,13 @@ class LexicalIndex(Protocol):
         """Forget everything."""
         ...
 
+    def expunge(self, transaction: WriteTransaction, begin: bool) -> bool:
+        """One step of taking the words of deleted memories out of the index; whether more follow.
+
+        The first step of a round begins it.
+        """
+        ...
+
     def warm(self, session: Session) -> None:
         """Do ahead what the first searches would have to."""
         ...
@@ -86,6 +93,9 @@ class NoLexicalIndex:
 
     def clear(self, transaction: WriteTransaction) -> None:
         """Nothing to forget."""
+
+    def expunge(self, transaction: WriteTransaction, begin: bool) -> bool:
+        return False
 
     def warm(self, session: Session) -> None:
         """Nothing to do."""

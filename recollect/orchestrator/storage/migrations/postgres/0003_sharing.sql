@@ -10,7 +10,7 @@ ALTER TABLE idempotency ADD COLUMN namespaces TEXT;
 -- For taking back what a source wrote.
 CREATE INDEX memories_by_source ON memories (source, num) WHERE source IS NOT NULL;
 -- For what a key held last.
-CREATE INDEX memories_by_any_key ON memories (namespace, key, num) WHERE key IS NOT NULL;
+CREATE INDEX memories_by_any_key ON memories (namespace, key, deleted_us) WHERE key IS NOT NULL;
 
 -- Sessions: whose they are by the namespace, and how many events they have.
 ALTER TABLE sessions ADD COLUMN namespace TEXT COLLATE "C" NOT NULL DEFAULT '';
@@ -24,6 +24,8 @@ DROP INDEX sessions_by_user;
 CREATE INDEX sessions_by_user ON sessions (user_id, created_us, id);
 CREATE INDEX sessions_by_age ON sessions (created_us, id);
 CREATE INDEX sessions_by_status ON sessions (status, created_us, id);
+CREATE INDEX sessions_open ON sessions (created_us, id)
+    WHERE status IN ('created', 'active', 'paused');
 
 -- What happened in a session; positions count from 1 without a gap.
 CREATE TABLE session_events (
@@ -103,12 +105,14 @@ CREATE TABLE runs (
     namespace TEXT COLLATE "C",
     status TEXT NOT NULL,
     started_us BIGINT NOT NULL,
+    -- When it was last seen at work: one that has stopped is taken back.
+    beat_us BIGINT NOT NULL,
     ended_us BIGINT,
     started_by TEXT,
     report TEXT NOT NULL
 );
 CREATE INDEX runs_by_age ON runs (started_us, id);
-CREATE INDEX runs_unfinished ON runs (status) WHERE status = 'running';
+CREATE INDEX runs_unfinished ON runs (status) WHERE status IN ('running', 'undoing');
 CREATE TABLE run_items (
     run_id TEXT NOT NULL,
     position BIGINT NOT NULL,
@@ -116,6 +120,7 @@ CREATE TABLE run_items (
     action TEXT NOT NULL,
     version_before BIGINT,
     version_after BIGINT,
+    undone BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, position)
 );
 CREATE INDEX run_items_by_memory ON run_items (num);

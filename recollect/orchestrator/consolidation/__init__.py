@@ -1,0 +1,1 @@
+"""Finding memories that say the same or contradict one another, and settling that."""

@@ -1,0 +1,216 @@
+"""What a short text states, taken apart so that two texts can be compared word by word.
+
+No model is asked: the same two texts are always judged alike, and a reason can be given.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+
+from recollect.orchestrator.search.calendar_words import MONTHS, WEEKDAYS
+from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
+
+STATEMENT_CHARS_MAX = 600
+"""A longer text says many things; it is only compared as a whole."""
+
+NEGATIONS = frozenset(
+    ["not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot"]
+)
+# Words that say when, and so whether two texts speak of the same time at all.
+HISTORIC = frozenset(
+    [
+        "was",
+        "were",
+        "used",
+        "formerly",
+        "previously",
+        "until",
+        "ago",
+        "earlier",
+        "former",
+        "had",
+        "once",
+    ]
+)
+FIRST_PERSON = frozenset(["i", "my", "me", "mine", "myself", "i'm", "i've"])
+# Words that may be added without anything else being said.
+FILLERS = frozenset(
+    [
+        "really",
+        "very",
+        "also",
+        "actually",
+        "currently",
+        "definitely",
+        "generally",
+        "please",
+        "remember",
+        "note",
+        "that",
+        "user",
+        "said",
+        "says",
+        "mentioned",
+        "now",
+        "still",
+        "today",
+        "basically",
+        "simply",
+        "just",
+    ]
+)
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
+    )
+} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
+# "one" mostly stands for a thing, not for a number.
+del NUMBER_WORDS["one"]
+DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS)) | frozenset(
+    ["today", "tomorrow", "tonight", "morning", "afternoon", "evening", "noon", "midnight"]
+)
+# Kept though they stand among the words that nearly every text holds.
+TELLING = NEGATIONS | frozenset(
+    ["before", "after", "above", "below", "on", "off", "up", "down", "under", "over", "more"]
+)
+_OPPOSITES = (
+    "enabled disabled|enable disable|on off|open closed|allowed forbidden|allow forbid|true false|"
+    "accepted rejected|approved rejected|always never|before after|above below|public private|"
+    "online offline|active inactive|available unavailable|required optional|mandatory optional|"
+    "supported unsupported|likes dislikes|loves hates|married divorced|passed failed|"
+    "succeeded failed|synchronous asynchronous|alive dead|up down|minimum maximum|safe unsafe"
+)
+
+_WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)?\d*|\d+\w*")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
+_NOT = re.compile(r"(?:n['\u2019]t)$")
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One word: as it compares, and what kind of word it is."""
+
+    word: str
+    stem: str
+    number: bool
+    name: bool
+    """Written with a capital where nothing but a name asks for one."""
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A text as a row of words."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    content: tuple[Token, ...]
+    """The words that say something, in their order, without negations."""
+    negated: bool
+    historic: bool
+    personal: bool
+    """It speaks of whoever wrote it."""
+
+    @property
+    def bag(self) -> frozenset[str]:
+        return frozenset(token.stem for token in self.content)
+
+    @property
+    def numbers(self) -> list[str]:
+        return [token.stem for token in self.content if token.number]
+
+    @property
+    def names(self) -> list[str]:
+        return [token.stem for token in self.content if token.name]
+
+
+def opposites() -> frozenset[frozenset[str]]:
+    """Pairs of stems that cannot both hold."""
+    return frozenset(frozenset(map(stem, pair.split())) for pair in _OPPOSITES.split("|"))
+
+
+def normalised(text: str) -> str:
+    """A text without the differences that do not matter: case, spaces, marks at its end."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    return " ".join(folded.split()).rstrip(".!;, ")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, as they stand."""
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+
+
+def stem(word: str) -> str:
+    """A word without the endings that do not change what is said, roughly."""
+    if word in NUMBER_WORDS:
+        return NUMBER_WORDS[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-2] if word.endswith(("ches", "shes", "sses", "xes")) else word[:-1]
+    return word
+
+
+def statement_of(text: str) -> Statement:
+    """A text taken apart."""
+    tokens: list[Token] = []
+    negated = False
+    for found in _WORD.finditer(unicodedata.normalize("NFKC", text)):
+        written = found.group().replace("\u2019", "'")
+        word = written.casefold()
+        if _NOT.search(word):
+            negated = not negated
+            word = {"won't": "will", "can't": "can"}.get(word, word[:-3])
+        word = word.removesuffix("'s")
+        if word in NEGATIONS:
+            negated = not negated
+        first = not tokens or text[: found.start()].rstrip()[-1:] in (".", "!", "?", ":", "\u201c")
+        tokens.append(
+            Token(
+                word,
+                stem(word),
+                written[0].isdigit() or word in NUMBER_WORDS or word in DATE_WORDS,
+                written[0].isupper() and (not first or written[1:2].isupper()) and word != "i",
+            )
+        )
+    return Statement(
+        text,
+        tuple(tokens),
+        tuple(t for t in tokens if _tells(t) and t.word not in NEGATIONS),
+        negated,
+        any(token.word in HISTORIC for token in tokens),
+        any(token.word in FIRST_PERSON for token in tokens),
+    )
+
+
+def telling(tokens: Sequence[Token]) -> list[Token]:
+    """The words among some that say something."""
+    return [token for token in tokens if _tells(token)]
+
+
+def _tells(token: Token) -> bool:
+    return token.number or token.name or token.word in TELLING or token.word not in STOP_WORDS

@@ -1,0 +1,94 @@
+"""From a text to its chunks: each with its place, its headings, and a hash to know it again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from os.path import commonprefix
+
+import msgspec
+
+from recollect.orchestrator.documents.code_chunks import code_runs
+from recollect.orchestrator.documents.markdown_chunks import markdown_runs, outline_of
+from recollect.orchestrator.documents.packing import Unit, joined, pack, units_of
+from recollect.protocol.errors import LimitExceeded
+
+PAGE_BREAK = "\f"
+PATH_SIGN = " > "
+CUT_BY = "1"
+"""The rules of cutting; another number cuts all documents anew when they are next indexed."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """A part of a document."""
+
+    text: str
+    """As it stands in the document."""
+    line: int
+    """Where it begins in the document, or on its page; counted from 1."""
+    heading: str = ""
+    """The headings that it stands under, such as `Guide > Install > Linux`."""
+    above: str = ""
+    """Those of them that are not in the text itself."""
+    page: int | None = None
+
+    @property
+    def content(self) -> str:
+        """What is remembered: the text, led by what it stands under."""
+        return f"{self.above}\n\n{self.text}" if self.above else self.text
+
+    @property
+    def hash(self) -> bytes:
+        return hashlib.blake2b(self.content.encode(), digest_size=16).digest()
+
+
+def chunks_of(text: str, document_type: str, size: int, chunks_max: int) -> list[Chunk]:
+    """The chunks of a document, in their order; none is blank, and no line is lost."""
+    chunks: list[Chunk] = []
+    for chunk in _chunks(text, document_type, size):
+        if len(chunks) == chunks_max:
+            raise LimitExceeded(
+                f"The document has more than {chunks_max:,} chunks; the limit is "
+                "documents.chunks_max. Divide it, or raise the limit.",
+                limit="documents.chunks_max",
+                maximum=chunks_max,
+            )
+        chunks.append(chunk)
+    return chunks
+
+
+def _chunks(text: str, document_type: str, size: int) -> Iterator[Chunk]:
+    if document_type == "pdf":
+        for page, page_text in enumerate(text.split(PAGE_BREAK), 1):
+            lines = page_text.split("\n")
+            yield from _packed([units_of(lines, 0, len(lines), size)], size, page)
+        return
+    lines = text.split("\n")
+    if document_type in ("markdown", "html"):
+        runs = markdown_runs(lines, outline_of(text, lines), size)
+    elif document_type == "code":
+        runs = code_runs(lines, size)
+    else:
+        runs = iter([units_of(lines, 0, len(lines), size)])
+    yield from _packed(runs, size, None)
+
+
+def _packed(
+    runs: Iterator[list[Unit]] | list[list[Unit]], size: int, page: int | None
+) -> Iterator[Chunk]:
+    for run in runs:
+        for group in pack(run, size):
+            first = group[0]
+            path = _common(group) or first.path
+            yield Chunk(
+                text=joined(group),
+                line=first.line + 1,
+                heading=PATH_SIGN.join(path),
+                above=PATH_SIGN.join(first.path[: len(first.path) - first.opened]),
+                page=page,
+            )
+
+
+def _common(group: Sequence[Unit]) -> tuple[str, ...]:
+    """The headings that all units of a group stand under."""
+    return tuple(commonprefix([unit.path for unit in group]))

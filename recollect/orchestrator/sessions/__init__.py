@@ -1,0 +1,1 @@
+"""Sessions: their rows, statuses, events and state."""

@@ -1,0 +1,319 @@
+"""Every operation, aimed at what somebody else owns; and the same aimed at what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from recollect.orchestrator.access.grants import Grant, Grants
+from recollect.orchestrator.access.identities import Identity
+from recollect.protocol import operations as ops
+from recollect.protocol.operation import Operation
+from tests.harness.worlds import World
+
+MARKER = "quixotic-zebra"
+"""In everything that the owner writes; nobody else may ever be sent it."""
+
+
+def identity(name: str, *grants: tuple[str, str]) -> Identity:
+    """Somebody with some grants."""
+    return Identity(name, Grants(tuple(Grant(p, a) for p, a in grants)))  # type: ignore[arg-type]
+
+
+class Aim(msgspec.Struct, frozen=True):
+    """What an operation is aimed at."""
+
+    namespace: str
+    key: str
+    memory_id: str
+    child_id: str
+    session_id: str
+    user_id: str
+    group_id: str
+    document_id: str
+    run_id: str
+    source: str
+
+
+ABSENT = Aim(
+    namespace="user:nobody",
+    key="no-such-key",
+    memory_id="0" * 26,
+    child_id="1" * 26,
+    session_id="2" * 26,
+    user_id="nobody",
+    group_id="3" * 26,
+    document_id="4" * 26,
+    run_id="5" * 26,
+    source="nobody at all",
+)
+
+
+def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
+    """Fill a namespace with one of everything; all of it holds the marker."""
+
+    def call(operation: Operation[Any]) -> Any:
+        return world(operation, owner, agent=f"{user_id}-agent")
+
+    session_id = call(ops.CreateSession(user_id, session_metadata={"note": MARKER}))["session_id"]
+    call(ops.AppendEvent(session_id, {"said": MARKER}, {"topic": MARKER}))
+    memory_id = call(
+        ops.AddMemory(
+            f"The {MARKER} prefers tea.",
+            metadata={"note": MARKER},
+            tags=[MARKER],
+            namespace=namespace,
+            source=f"{MARKER} source",
+        )
+    )["memory_id"]
+    child_id = call(
+        ops.AddMemory(f"Its {MARKER} cup is blue.", parent_id=memory_id, namespace=namespace)
+    )["memory_id"]
+    call(ops.UpdateMemory(memory_id, {"content": f"The {MARKER} prefers green tea."}))
+    call(ops.AddRelationship(memory_id, child_id, "has"))
+    call(ops.Put(namespace, "drink", {"what": MARKER}))
+    call(ops.Put(namespace, "drink", {"what": f"{MARKER} twice"}))
+    group_id = call(ops.CreateContextGroup(MARKER, namespace=namespace))["group_id"]
+    call(ops.AddToGroup(memory_id, group_id))
+    document = call(
+        ops.IndexDocument(
+            text=f"# {MARKER}\n\nA text about the {MARKER}.",
+            source="notes.md",
+            title=MARKER,
+            document_type="markdown",
+            namespace=namespace,
+        )
+    )["document"]
+    twins = [
+        call(ops.AddMemory(f"The {MARKER} sleeps in the barn", namespace=namespace))["memory_id"]
+        for _ in range(2)
+    ]
+    run = call(ops.Consolidate(namespace, "keep_latest"))
+    assert run["archived"], f"{twins} were not seen as duplicates"
+    return Aim(
+        namespace=namespace,
+        key="drink",
+        memory_id=memory_id,
+        child_id=child_id,
+        session_id=session_id,
+        user_id=user_id,
+        group_id=group_id,
+        document_id=document["id"],
+        run_id=run["run_id"],
+        source=f"{MARKER} source",
+    )
+
+
+Make = Callable[[Aim], Operation[Any]]
+
+AIMED: dict[str, list[Make]] = {
+    "add_memory": [
+        lambda a: ops.AddMemory("An intruder was here", namespace=a.namespace),
+        lambda a: ops.AddMemory("An intruder", namespace="user:bob", parent_id=a.memory_id),
+        lambda a: ops.AddMemory("An intruder", namespace=a.namespace, key=a.key),
+    ],
+    "get_memory": [
+        lambda a: ops.GetMemory(a.memory_id),
+        lambda a: ops.GetMemory(a.memory_id, version=1),
+        lambda a: ops.GetMemory(a.memory_id, include_deleted=True),
+        lambda a: ops.GetMemory(a.memory_id, as_of="2100-01-01"),
+    ],
+    "update_memory": [
+        lambda a: ops.UpdateMemory(a.memory_id, {"content": "An intruder was here"}),
+        lambda a: ops.UpdateMemory(a.memory_id, {"importance": 1.0}, expected_version=2),
+    ],
+    "delete_memory": [
+        lambda a: ops.DeleteMemory(a.memory_id),
+        lambda a: ops.DeleteMemory(a.child_id, cascade=False),
+    ],
+    "restore": [lambda a: ops.Restore(a.memory_id, 1)],
+    "history": [lambda a: ops.History(a.memory_id)],
+    "purge": [lambda a: ops.Purge(a.memory_id), lambda a: ops.Purge(a.memory_id, cascade=True)],
+    "reinforce_memory": [lambda a: ops.ReinforceMemory(a.memory_id)],
+    "get_children": [lambda a: ops.GetChildren(a.memory_id)],
+    "list_memories": [
+        lambda a: ops.ListMemories(),
+        lambda a: ops.ListMemories(namespace=a.namespace),
+        lambda a: ops.ListMemories(include_deleted=True, include_archived=True),
+        lambda a: ops.ListMemories(filters={"id": a.memory_id}),
+        lambda a: ops.ListMemories(filters={"OR": [{"id": a.memory_id}, {"trust": {"gte": 0}}]}),
+    ],
+    "count": [
+        lambda a: ops.Count(),
+        lambda a: ops.Count(namespace=a.namespace),
+        lambda a: ops.Count(filters={"id": a.memory_id}),
+    ],
+    "batch_add_memories": [
+        lambda a: ops.BatchAddMemories([{"content": "An intruder", "namespace": a.namespace}]),
+        lambda a: ops.BatchAddMemories([{"content": "An intruder"}], namespace=a.namespace),
+        lambda a: ops.BatchAddMemories(
+            [{"content": "An intruder", "namespace": a.namespace, "key": a.key}], atomic=True
+        ),
+        lambda a: ops.BatchAddMemories(
+            [{"content": "An intruder", "parent_id": a.memory_id, "namespace": "user:bob"}],
+            atomic=True,
+        ),
+    ],
+    "batch_get_memories": [lambda a: ops.BatchGetMemories([a.memory_id, a.child_id])],
+    "search_memory": [
+        lambda a: ops.SearchMemory(MARKER),
+        lambda a: ops.SearchMemory(MARKER, namespace=a.namespace),
+        lambda a: ops.SearchMemory(MARKER, parent_id=a.memory_id),
+        lambda a: ops.SearchMemory(MARKER, as_of="2100-01-01"),
+    ],
+    "semantic_search": [
+        lambda a: ops.SemanticSearch(f"The {MARKER} prefers green tea.", 50),
+        lambda a: ops.SemanticSearch(f"The {MARKER} tea", 50, namespace=a.namespace),
+        lambda a: ops.SemanticSearch(MARKER, 50, {"id": a.memory_id}),
+    ],
+    "recall": [
+        lambda a: ops.Recall(f"What does the {MARKER} prefer?", 50, neighbours=5, explain=True),
+        lambda a: ops.Recall(f"What does {a.user_id}-agent say?", 50, namespace=a.namespace),
+    ],
+    "add_relationship": [
+        lambda a: ops.AddRelationship(a.memory_id, a.child_id, "stolen"),
+        lambda a: ops.AddRelationship(a.child_id, a.memory_id, "stolen"),
+    ],
+    "get_related_memories": [lambda a: ops.GetRelatedMemories(a.memory_id, depth=3)],
+    "create_context_group": [lambda a: ops.CreateContextGroup("x", namespace=a.namespace)],
+    "add_to_group": [lambda a: ops.AddToGroup(a.memory_id, a.group_id)],
+    "get_memories_by_group": [lambda a: ops.GetMemoriesByGroup(a.group_id)],
+    "create_session": [lambda a: ops.CreateSession(a.user_id)],
+    "get_session": [lambda a: ops.GetSession(a.session_id)],
+    "append_event": [
+        lambda a: ops.AppendEvent(a.session_id, {"said": "intruder"}),
+        lambda a: ops.AppendEvent(a.session_id, {"said": "intruder"}, {"user:x": 1}),
+    ],
+    "list_events": [lambda a: ops.ListEvents(a.session_id)],
+    "update_status": [lambda a: ops.UpdateStatus(a.session_id, "paused")],
+    "get_state": [lambda a: ops.GetState(a.session_id)],
+    "set_state": [lambda a: ops.SetState(a.session_id, {"topic": "intruder", "temp:x": 1})],
+    "list_sessions": [
+        lambda a: ops.ListSessions(),
+        lambda a: ops.ListSessions(a.user_id),
+        lambda a: ops.ListSessions(None, "active"),
+    ],
+    "list_active_sessions": [
+        lambda a: ops.ListActiveSessions(),
+        lambda a: ops.ListActiveSessions(a.user_id),
+    ],
+    "terminate_session": [lambda a: ops.TerminateSession(a.session_id)],
+    "archive_session": [lambda a: ops.ArchiveSession(a.session_id)],
+    "delete_session": [lambda a: ops.DeleteSession(a.session_id)],
+    "put": [
+        lambda a: ops.Put(a.namespace, a.key, "intruder"),
+        lambda a: ops.Put(a.namespace, a.key, "intruder", expected_version=0),
+    ],
+    "get_by_key": [
+        lambda a: ops.GetByKey(a.namespace, a.key),
+        lambda a: ops.GetByKey(a.namespace, a.key, 1),
+        lambda a: ops.GetByKey(a.namespace, a.key, None, "2100-01-01"),
+    ],
+    "update_by_key": [lambda a: ops.UpdateByKey(a.namespace, a.key, "intruder")],
+    "delete_by_key": [lambda a: ops.DeleteByKey(a.namespace, a.key)],
+    "history_by_key": [lambda a: ops.HistoryByKey(a.namespace, a.key)],
+    "restore_by_key": [lambda a: ops.RestoreByKey(a.namespace, a.key, 1)],
+    "diff": [lambda a: ops.Diff(a.namespace, a.key, 1, 2)],
+    "search_namespace": [
+        lambda a: ops.SearchNamespace(a.namespace),
+        lambda a: ops.SearchNamespace("user"),
+    ],
+    "list_namespaces": [
+        lambda a: ops.ListNamespaces(),
+        lambda a: ops.ListNamespaces("user"),
+        lambda a: ops.ListNamespaces(a.namespace),
+    ],
+    "squash_versions": [lambda a: ops.SquashVersions(a.namespace, 0.0, "general")],
+    "audit_log": [
+        lambda a: ops.AuditLog(limit=1000),
+        lambda a: ops.AuditLog(namespace=a.namespace),
+        lambda a: ops.AuditLog(subject=a.memory_id),
+    ],
+    "verify_audit": [lambda a: ops.VerifyAudit()],
+    "create_identity": [lambda a: ops.CreateIdentity("intruder")],
+    "list_identities": [lambda a: ops.ListIdentities()],
+    "grant_access": [lambda a: ops.GrantAccess("bob", a.namespace, "admin")],
+    "revoke_access": [lambda a: ops.RevokeAccess("alice")],
+    "who_am_i": [lambda a: ops.WhoAmI()],
+    "index_document": [
+        lambda a: ops.IndexDocument(text="An intruder", source="notes.md", namespace=a.namespace)
+    ],
+    "sync_documents": [lambda a: ops.SyncDocuments(str(Path("nowhere")), a.namespace)],
+    "list_documents": [
+        lambda a: ops.ListDocuments(),
+        lambda a: ops.ListDocuments(a.namespace),
+    ],
+    "delete_document": [lambda a: ops.DeleteDocument(a.document_id)],
+    "search_documents": [
+        lambda a: ops.SearchDocuments(MARKER, 50),
+        lambda a: ops.SearchDocuments(MARKER, 50, namespace=a.namespace),
+        lambda a: ops.SearchDocuments(MARKER, 50, document_id=a.document_id),
+    ],
+    "find_conflicts": [lambda a: ops.FindConflicts(a.namespace)],
+    "consolidate": [
+        lambda a: ops.Consolidate(a.namespace, "keep_latest"),
+        lambda a: ops.Consolidate(a.namespace, "merge", dry_run=True),
+    ],
+    "undo": [lambda a: ops.Undo(a.run_id)],
+    "get_run": [lambda a: ops.GetRun(a.run_id)],
+    "list_runs": [lambda a: ops.ListRuns(), lambda a: ops.ListRuns(a.namespace)],
+    "forget_source": [
+        lambda a: ops.ForgetSource(a.source),
+        lambda a: ops.ForgetSource(f"{a.user_id}-agent", True),
+    ],
+    "ping": [lambda a: ops.Ping()],
+    "stats": [lambda a: ops.Stats()],
+    "backup": [lambda a: ops.Backup("/nonexistent/backup")],
+    "reembed": [lambda a: ops.Reembed("hashed", "hashed", 32)],
+    "report_errors": [lambda a: ops.ReportErrors("bob", [ops.ErrorReport("timeout", "slow")])],
+    "recent_errors": [lambda a: ops.RecentErrors()],
+}
+"""For every declared operation the ways in which it might reach what is not the caller's."""
+
+
+def answer(world: World, operation: Operation[Any], who: Identity, **envelope: Any) -> Any:
+    """The whole answer, an error too."""
+    body = msgspec.msgpack.encode(operation)
+    return world.send(operation.spec.name, body, who, agent=f"{who.name}-agent", **envelope)
+
+
+VOLATILE = frozenset(
+    [
+        "seq",
+        "now",
+        "uptime_s",
+        "at",
+        "created_at",
+        "updated_at",
+        "started_at",
+        "ended_at",
+        "run_id",
+        "strength",
+        "stability_s",
+        "access_count",
+        "last_accessed_at",
+        "fades_at",
+        "score",
+        "explanation",
+    ]
+)
+"""What differs between two answers to the same question."""
+
+
+def settled(given: Any) -> Any:
+    """An answer without what is volatile."""
+    if isinstance(given, dict):
+        return {key: settled(value) for key, value in given.items() if key not in VOLATILE}
+    return [settled(item) for item in given] if isinstance(given, list) else given
+
+
+def without_names(given: Any, aim: Aim) -> str:
+    """An answer as text in which what was aimed at has no name: for comparing two of them."""
+    text = msgspec.json.encode(settled(given)).decode()
+    named = msgspec.structs.asdict(aim)
+    for field in sorted(named, key=lambda field: -len(named[field])):
+        text = text.replace(named[field], f"<{field}>")
+    return text
