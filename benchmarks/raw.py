@@ -19,6 +19,7 @@ from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.lexical import LEARN
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
+from recollect.orchestrator.storage.interface import Change
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 
 
@@ -89,15 +90,13 @@ class RawStore:
         session.begin()
         session.connection.executemany(insert_sql(rows.INSERT, 1), memories)
         session.connection.executemany(
-            insert_sql(memory_store.INSERT_VECTOR, 1), [(num, "raw", self._vector) for num in nums]
+            insert_sql(memory_store.INSERT_VECTOR, 1),
+            [(num, "raw", self._vector, num, None) for num in nums],
         )
         session.connection.executemany(
-            insert_sql(journal.APPEND, 1), [raw_change(num) for num in nums]
+            insert_sql(journal.APPEND, 1), [raw_change(num, "add_memory") for num in nums]
         )
-        session.execute(
-            insert_sql(idempotency.KEEP, 1),
-            ("local", f"{time.time_ns():x}{first}", "add_memory", b"x" * 16, b"y" * 120, first),
-        )
+        session.execute(insert_sql(idempotency.KEEP, 1), raw_answer("add_memory", first))
         session.connection.executemany(insert_sql(LEARN, 1), list(zip(nums, contents, strict=True)))
         session.execute(journal.CLOSE_LEDGER, (self._seq, b"h" * 32))
         session.commit()
@@ -146,20 +145,27 @@ def raw_row(num: int, content: str) -> tuple[Any, ...]:
     return msgspec.structs.astuple(row)
 
 
-def raw_change(num: int) -> tuple[Any, ...]:
+def raw_change(num: int, operation: str) -> tuple[Any, ...]:
     """A journal row like those that the service writes."""
-    return (
-        num,
-        time.time_ns() // 1000,
-        "local",
-        None,
-        "add_memory",
-        f"{num:08x}-0000-7000-8000-{num:012x}",
-        "app:default",
-        None,
-        1,
-        None,
-        None,
-        f"{num:032x}",
-        b"h" * 32,
+    change = Change(
+        seq=num,
+        at_us=time.time_ns() // 1000,
+        identity="local",
+        agent=None,
+        operation=operation,
+        subject=f"{num:08x}-0000-7000-8000-{num:012x}",
+        namespace="app:default",
+        version_before=None,
+        version_after=1,
+        session_id=None,
+        trace=None,
+        request_key=f"{num:032x}",
     )
+    return (*msgspec.structs.astuple(change), b"h" * 32)
+
+
+def raw_answer(operation: str, number: int) -> tuple[Any, ...]:
+    """A kept answer like those of the service."""
+    key = f"{time.time_ns():x}{number}"
+    now_us = time.time_ns() // 1000
+    return ("local", key, operation, b"x" * 16, b"y" * 120, now_us, "app:default")

@@ -44,7 +44,7 @@ def prepare(
         operation = msgspec.structs.replace(operation, timeout=None, idempotency_key=None)
     for name in _nesting_fields(type(operation)):
         value = getattr(operation, name)
-        if value is not None:
+        if value is not None and value is not msgspec.UNSET:
             _check_plain(name, value, 0)
     try:
         body = encode(operation)

@@ -12,7 +12,7 @@ from recollect.client import encoding
 from recollect.client.encoding import Call, new_key, prepare
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 from recollect.protocol.operation import Operation
-from recollect.protocol.operations import AddMemory, GetMemory, ReportErrors
+from recollect.protocol.operations import AddMemory, GetMemory, Put, ReportErrors
 
 
 def prepared(operation: Operation[Any]) -> Call:
@@ -23,6 +23,11 @@ def test_call_options_travel_in_the_envelope_and_not_in_the_body() -> None:
     call = prepared(AddMemory("text", timeout=2.5, idempotency_key="mine"))
     assert msgspec.msgpack.decode(call.body) == {"content": "text"}
     assert (call.timeout_s, call.key) == (2.5, "mine")
+
+
+def test_what_is_left_out_does_not_travel() -> None:
+    call = prepared(Put("user:a", "k", None))
+    assert msgspec.msgpack.decode(call.body) == {"namespace": "user:a", "key": "k", "value": None}
 
 
 def test_a_write_gets_a_key_and_a_read_does_not() -> None:
