@@ -15,13 +15,18 @@ import structlog
 log = structlog.get_logger()
 
 PAGES_BEFORE = 2_000  # of the log, before it is moved: 8 MB
-# Under ceaseless writes the log is never wholly moved, and only then can it begin anew. So from
-# here on a commit does what is left of it, which is little.
+# A log that a reader still needs is not begun anew; it is asked for again after as many pages more,
+# and from here on by every commit.
 PAGES_MAX = 10_000
 
 
 class Checkpointer:
-    """One thread that checkpoints when the log has grown long."""
+    """One thread that checkpoints when the log has grown long.
+
+    Under ceaseless writes it never moves all: something is always written meanwhile. Only a log
+    that was wholly moved begins anew, so the writer moves what is left, which is little, between
+    two of its batches.
+    """
 
     def __init__(self, writer: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
         self._connect = connect
@@ -30,17 +35,32 @@ class Checkpointer:
         # Held while the log is moved. A commit that finds the log too long waits for whoever is at
         # work, because only with the rest moved as well can the log begin anew.
         self._moving = threading.Lock()
+        # How long the log was at the last commit, and how long it is when it is moved next.
+        self._pages = 0
+        self._pages_due = PAGES_BEFORE
+        # Set when most of the log was moved; the writer takes it back when it moves the rest.
+        self._rest_due = False
         # Having a hook of our own also ends SQLite's checkpoints within commits.
         writer.set_wal_hook(self._committed)
         self._thread = threading.Thread(target=self._run, name="storage-checkpoints", daemon=True)
         self._thread.start()
 
     def _committed(self, connection: apsw.Connection, database: str, pages: int) -> int:
+        if pages < self._pages:
+            self._pages_due = PAGES_BEFORE  # it has begun anew
+        self._pages = pages
         if pages >= PAGES_MAX:
             self._checkpoint(connection)
-        elif pages >= PAGES_BEFORE:
+        elif pages >= self._pages_due:
+            self._pages_due = pages + PAGES_BEFORE
             self._due.set()
         return apsw.SQLITE_OK
+
+    def move_rest(self, writer: apsw.Connection) -> None:
+        """Move what was written while the rest was moved. For the writer, between its batches."""
+        if self._rest_due:
+            self._rest_due = False
+            self._checkpoint(writer)
 
     def _run(self) -> None:
         connection = self._connect()
@@ -51,6 +71,7 @@ class Checkpointer:
                 connection.close()
                 return
             self._checkpoint(connection)
+            self._rest_due = True
 
     def _checkpoint(self, connection: apsw.Connection) -> None:
         try:

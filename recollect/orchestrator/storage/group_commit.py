@@ -64,6 +64,10 @@ class WriterSession(SavepointSession, Protocol):
         """Make the connection fit for the next batch."""
         ...
 
+    def rest(self) -> None:
+        """Do what is due between two batches; nobody waits for it but the next batch."""
+        ...
+
 
 class Pending:
     """A write that waits for its turn, then for its commit."""
@@ -150,6 +154,7 @@ class GroupCommitWriter:
                 log.exception("The writer met an unexpected error.", action="write_batch")
                 self._fail(batch, self._typed(error))
             self._settle_on_loop(batch)
+            self._session.rest()
 
     def _next_batch(self) -> tuple[list[Pending], bool]:
         """What waits, as soon as something does; and whether more may come.

@@ -102,6 +102,9 @@ class PostgresWriterSession(PostgresSession):
         if self.usable() and self.connection.info.transaction_status != 0:
             self.rollback()
 
+    def rest(self) -> None:
+        """Nothing is due: the server looks after its own log."""
+
     def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ class SqliteSession:
         self.connection.pragma("cache_size", -1024 * page_cache_mb)
         self.connection.pragma("temp_store", "memory")
         self.execute_raw = self.connection.execute
+        self.between_batches: Callable[[apsw.Connection], None] | None = None
 
     def execute(self, sql: str, params: Params = ()) -> list[Row]:
         return self.execute_raw(sql, tuple(params)).fetchall()
@@ -103,6 +104,10 @@ class SqliteSession:
     def recover(self) -> None:
         if self.connection.in_transaction:
             self.rollback()
+
+    def rest(self) -> None:
+        if self.between_batches is not None:
+            self.between_batches(self.connection)
 
     def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
@@ -162,6 +167,7 @@ class SqliteStorage:
         )
         self._closing = threading.Event()
         self._checkpointer = Checkpointer(writer_session.connection, self._connect)
+        writer_session.between_batches = self._checkpointer.move_rest
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
         self._writer.start(int(seq))
 

@@ -65,3 +65,31 @@ def test_a_commit_does_not_do_it_itself(tmp_path: Path, monkeypatch: pytest.Monk
     checkpointer.close()
     assert threads == {"storage-checkpoints"}
     writer.close()
+
+
+def test_a_log_that_was_moved_begins_anew_instead_of_being_moved_by_every_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "PAGES_BEFORE", 50)
+    moves: list[str] = []
+    checkpoint = Checkpointer._checkpoint
+
+    def watched(self: Checkpointer, connection: apsw.Connection) -> None:
+        moves.append(threading.current_thread().name)
+        checkpoint(self, connection)
+
+    monkeypatch.setattr(Checkpointer, "_checkpoint", watched)
+    path = tmp_path / "t.db"
+    writer = connect(path)
+    writer.execute("CREATE TABLE t (x)")
+    checkpointer = Checkpointer(writer, lambda: connect(path))
+    for _ in range(3_000):
+        write(writer, 1)
+        checkpointer.move_rest(writer)
+    checkpointer.close()
+    # A commit takes two to four pages: the log is full every dozen commits at the earliest, and is
+    # then moved once beside the writer and once more for the rest.
+    assert 2 < len(moves) < 3_000 / 5
+    assert (tmp_path / "t.db-wal").stat().st_size < checkpoints.PAGES_MAX * PAGE_BYTES / 4
+    assert writer.execute("SELECT count(*) FROM t").fetchall() == [(3_000,)]
+    writer.close()
