@@ -10,7 +10,7 @@ import apsw
 
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import counted, size
-from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage import journal_walk, migrations
 from recollect.orchestrator.storage.interface import Params, Row, Session
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 
@@ -86,7 +86,8 @@ def _check(session: Session, path: Path) -> Iterator[Finding]:
     yield schema
     if schema.state == "fail":
         return
-    yield _journal(session)
+    if schema.state == "ok":
+        yield _journal(session)
     [(living,)] = session.execute(COUNT_LIVING)
     yield from _vectors(session, living)
     yield _words(session, living)
@@ -128,7 +129,7 @@ def _schema(session: Session) -> Finding:
 
 
 def _journal(session: Session) -> Finding:
-    if complaint := journal.verify(session):
+    if complaint := journal_walk.verify(session):
         return fail(
             "journal",
             f"The chain of the audit is broken: {complaint}.",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.orchestrator.calls import Call, record
-from recollect.orchestrator.storage import journal
+from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.errors import InternalError, NotFound, ShuttingDown
@@ -57,7 +57,7 @@ def names(world: World) -> list[str]:
 
 def journal_fault(world: World) -> str | None:
     async def read() -> str | None:
-        return await world.storage.read(journal.verify)
+        return await world.storage.read(journal_walk.verify)
 
     return world.run(read())
 
@@ -197,7 +197,7 @@ def test_a_changed_journal_row_is_noticed(world: World) -> None:
     async def work() -> None:
         for name in "abc":
             await world.storage.write(insert(name))
-        assert await world.storage.read(journal.verify) is None
+        assert await world.storage.read(journal_walk.verify) is None
         await world.storage.write(
             lambda transaction: transaction.execute(
                 "UPDATE journal SET subject = 'z' WHERE subject = 'b'"
@@ -207,7 +207,7 @@ def test_a_changed_journal_row_is_noticed(world: World) -> None:
     world.run(work())
     fault = journal_fault(world)
     assert fault is not None
-    assert "does not fit" in fault
+    assert "entry 2 was changed" in fault
 
 
 def test_rows_that_cannot_be_written_together_fail_only_their_own_write(world: World) -> None:

@@ -23,6 +23,7 @@ FULL_DISKS = pick(5, 100)
 MALFORMED = pick(10_000, 1_000_000)
 BACKUPS = pick(5, 100)
 DRAINS = pick(5, 100)
+AUDIT_PLACES = pick(4, 60)
 
 
 def timeout_s(short: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from recollect.orchestrator.storage import journal
+from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
 
 
@@ -44,7 +44,7 @@ def problems(data: Path, scratch: Path) -> list[str]:
         with copied(data, scratch) as session:
             if (said := integrity(session)) != "ok":
                 found.append(f"integrity_check: {said}")
-            if (broken := journal.verify(session)) is not None:
+            if (broken := journal_walk.verify(session)) is not None:
                 found.append(f"journal: {broken}")
     except apsw.Error as error:
         found.append(f"integrity_check: {error}")

@@ -31,6 +31,8 @@ class AuditListed(TypedDict):
     entries: list[AuditEntry]
     count: int
     cursor: str | None
+    """Leads on, if there may be more: one call looks at a bounded part of the log, and so a page
+    may be short, or even empty, and not the last."""
 
 
 class AuditVerified(TypedDict):
@@ -38,6 +40,11 @@ class AuditVerified(TypedDict):
     valid: bool
     problem: str | None
     """What does not fit, if anything."""
+    problem_kind: str | None
+    """`changed`, `deleted`, `reordered`, `inserted`, `truncated`, `rewritten`, or `end` if only the
+    recorded end differs."""
+    problem_seq: int | None
+    """The first entry at which it shows."""
     entries: int
     seq: int
     head: str

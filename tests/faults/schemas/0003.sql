@@ -31,6 +31,9 @@ CREATE TABLE document_chunks (
     position INTEGER NOT NULL,
     num INTEGER NOT NULL,
     hash BLOB NOT NULL,
+    -- Where it begins: a line of the document, or of one of its pages.
+    line INTEGER NOT NULL,
+    page INTEGER,
     PRIMARY KEY (document_id, position)
 ) WITHOUT ROWID;
 CREATE INDEX document_chunks_by_memory ON document_chunks (num);
@@ -42,16 +45,20 @@ CREATE TABLE documents (
     source TEXT NOT NULL,
     root TEXT,
     title TEXT NOT NULL,
+    -- Whether somebody gave the title; one that was found changes with the document.
+    titled INTEGER NOT NULL,
     document_type TEXT NOT NULL,
+    trust REAL NOT NULL,
     status TEXT NOT NULL,
     error TEXT,
     content_hash TEXT NOT NULL,
+    -- The rules by which its chunks were cut.
+    cut_by TEXT NOT NULL,
     size_bytes INTEGER NOT NULL,
     modified_ns INTEGER,
     created_us INTEGER NOT NULL,
     updated_us INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX documents_by_root ON documents (root, source) WHERE root IS NOT NULL;
 CREATE UNIQUE INDEX documents_by_source ON documents (namespace, source);
 
 DROP TABLE IF EXISTS grants;
@@ -144,6 +151,10 @@ INSERT INTO journal VALUES(12,1794903181966712,'local','archivist','create_conte
 INSERT INTO journal VALUES(13,1794903181967989,'local','archivist','add_to_group','01a1e891-0a8e-7003-81b5-b3ba40407b0b','project:apollo',NULL,NULL,'01a1e891-0a7c-702e-9710-b8a19b8756e2',NULL,'01a1e8910a8f70915f7bae2269d49fdf',X'588872C5FBF95D3B103591C6E2228E41F24E9453EB794CAB776E586564244592',NULL,NULL,NULL);
 INSERT INTO journal VALUES(14,1794903181968753,'local','archivist','add_to_group','01a1e891-0a8e-7003-81b5-b3ba40407b0b','project:apollo',NULL,NULL,'01a1e891-0a7c-702e-9710-b8a19b8756e2',NULL,'01a1e8910a90b591422659b1d12ee779',X'F4150B7A94EE380DA1B8CBC6F624F786A6005E978E1252EA3D5F81D4CAFA85CA',NULL,NULL,NULL);
 CREATE INDEX journal_by_subject ON journal (subject, seq);
+CREATE INDEX journal_by_time ON journal (at_us, seq);
+CREATE INDEX journal_by_task ON journal (task_id, seq) WHERE task_id IS NOT NULL;
+CREATE INDEX journal_by_trace ON journal (trace, seq) WHERE trace IS NOT NULL;
+CREATE INDEX journal_by_outcome ON journal (outcome, seq) WHERE outcome IS NOT NULL;
 
 DROP TABLE IF EXISTS ledger;
 CREATE TABLE ledger (
@@ -199,7 +210,8 @@ CREATE INDEX memories_by_fading ON memories (fades_us)
 CREATE UNIQUE INDEX memories_by_id ON memories (id);
 CREATE UNIQUE INDEX memories_by_key ON memories (namespace, key)
     WHERE key IS NOT NULL AND deleted_us IS NULL;
-CREATE INDEX memories_by_namespace ON memories (namespace, num);
+CREATE INDEX memories_by_namespace ON memories
+    (namespace, num, deleted_us, archived_us, expires_us);
 CREATE INDEX memories_by_parent ON memories (parent_id, created_us, num) WHERE parent_id IS NOT NULL;
 CREATE INDEX memories_by_session ON memories (session_id, num) WHERE session_id IS NOT NULL;
 CREATE INDEX memories_by_source ON memories (source, num) WHERE source IS NOT NULL;
@@ -303,9 +315,18 @@ CREATE TABLE runs (
     beat_us INTEGER NOT NULL,
     ended_us INTEGER,
     started_by TEXT,
+    -- Where its changes are, a line each: who may not see one of them sees nothing of the run.
+    namespaces TEXT NOT NULL,
+    -- Which request it answers, so that the same one again is answered alike and not done again.
+    identity TEXT NOT NULL,
+    request_key TEXT,
+    payload_hash BLOB,
+    -- Ids and counts; nothing of what memories say, which a purge could not take away here.
     report TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_age ON runs (started_us, id);
+CREATE UNIQUE INDEX runs_by_request ON runs (identity, request_key)
+    WHERE request_key IS NOT NULL;
 CREATE INDEX runs_unfinished ON runs (status) WHERE status IN ('running', 'undoing');
 
 DROP TABLE IF EXISTS schema_migrations;

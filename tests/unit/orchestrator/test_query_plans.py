@@ -15,7 +15,7 @@ from recollect.orchestrator import (
 )
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past
 from recollect.orchestrator.search.filters import namespace_condition
-from recollect.orchestrator.services import deletion, groups, listing, relationships
+from recollect.orchestrator.services import audit, deletion, groups, listing, relationships
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 
@@ -61,6 +61,15 @@ STATEMENTS = {
     "members": groups.MEMBERS.format(readable="TRUE"),
     "group": groups.FIND_GROUP,
     "feed": journal.SCAN,
+    "audit of a subject": audit.FOUND.format(condition="TRUE AND subject = ? AND seq < ?"),
+    "audit of a task": audit.FOUND.format(condition="TRUE AND task_id = ? AND seq < ?"),
+    "audit of a request": audit.FOUND.format(condition="TRUE AND trace = ? AND seq < ?"),
+    "audit of what was denied": audit.FOUND.format(
+        condition=f"TRUE AND {namespace_condition('user:a')[0]} AND outcome = 'denied' AND seq < ?"
+    ),
+    "audit": audit.BY_NUMBER.format(condition=namespace_condition("user:a")[0]),
+    "audit by time": audit.BY_TIME.format(condition=namespace_condition("user:a")[0]),
+    "a stretch of time": audit.TIME_MARK,
     "vectors at start": index_loading.PAGE.format(table="vectors", marks="?, ?"),
     "search by words": lexical.FIND.format(condition=ALIVE),
     "what has faded": "SELECT num FROM memories WHERE fades_us < ? AND deleted_us IS NULL "
@@ -103,3 +112,11 @@ def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_migrations_are_found(kind: str) -> None:
     assert [number for number, _, _ in migrations.available(migrations.FOLDER / kind)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if name.startswith("audit")])
+def test_the_audit_is_read_in_its_order_without_sorting(session: SqliteSession, name: str) -> None:
+    sql = STATEMENTS[name]
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    steps = [str(row[3]) for row in plan]
+    assert not any("TEMP B-TREE" in step for step in steps), steps

@@ -3,12 +3,20 @@ ALTER TABLE journal ADD COLUMN task_id TEXT;
 ALTER TABLE journal ADD COLUMN outcome TEXT;
 ALTER TABLE journal ADD COLUMN detail TEXT;
 CREATE INDEX journal_by_subject ON journal (subject, seq);
+CREATE INDEX journal_by_time ON journal (at_us, seq);
+CREATE INDEX journal_by_task ON journal (task_id, seq) WHERE task_id IS NOT NULL;
+CREATE INDEX journal_by_trace ON journal (trace, seq) WHERE trace IS NOT NULL;
+CREATE INDEX journal_by_outcome ON journal (outcome, seq) WHERE outcome IS NOT NULL;
 
 -- Where the changes of a write were, so that its answer is repeated only to those who may see it.
 ALTER TABLE idempotency ADD COLUMN namespaces TEXT;
 
 -- For taking back what a source wrote.
 CREATE INDEX memories_by_source ON memories (source, num) WHERE source IS NOT NULL;
+-- With what tells the living from the rest, so that they are counted without reading them.
+DROP INDEX memories_by_namespace;
+CREATE INDEX memories_by_namespace ON memories
+    (namespace, num, deleted_us, archived_us, expires_us);
 -- For what a key held last.
 CREATE INDEX memories_by_any_key ON memories (namespace, key, deleted_us) WHERE key IS NOT NULL;
 
@@ -71,29 +79,36 @@ CREATE TABLE owned (
     identity TEXT NOT NULL
 );
 
--- Files and texts whose chunks are memories.
+-- Files and texts whose chunks are memories. Of the text itself only the memories hold anything.
 CREATE TABLE documents (
     id TEXT PRIMARY KEY,
     namespace TEXT COLLATE "C" NOT NULL,
     source TEXT COLLATE "C" NOT NULL,
     root TEXT,
     title TEXT NOT NULL,
+    -- Whether somebody gave the title; one that was found changes with the document.
+    titled INTEGER NOT NULL,
     document_type TEXT NOT NULL,
+    trust DOUBLE PRECISION NOT NULL,
     status TEXT NOT NULL,
     error TEXT,
     content_hash TEXT NOT NULL,
+    -- The rules by which its chunks were cut.
+    cut_by TEXT NOT NULL,
     size_bytes BIGINT NOT NULL,
     modified_ns BIGINT,
     created_us BIGINT NOT NULL,
     updated_us BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX documents_by_source ON documents (namespace, source);
-CREATE INDEX documents_by_root ON documents (root, source) WHERE root IS NOT NULL;
 CREATE TABLE document_chunks (
     document_id TEXT NOT NULL,
     position BIGINT NOT NULL,
     num BIGINT NOT NULL,
     hash BYTEA NOT NULL,
+    -- Where it begins: a line of the document, or of one of its pages.
+    line BIGINT NOT NULL,
+    page BIGINT,
     PRIMARY KEY (document_id, position)
 );
 CREATE INDEX document_chunks_by_memory ON document_chunks (num);
@@ -109,9 +124,18 @@ CREATE TABLE runs (
     beat_us BIGINT NOT NULL,
     ended_us BIGINT,
     started_by TEXT,
+    -- Where its changes are, a line each: who may not see one of them sees nothing of the run.
+    namespaces TEXT NOT NULL,
+    -- Which request it answers, so that the same one again is answered alike and not done again.
+    identity TEXT NOT NULL,
+    request_key TEXT,
+    payload_hash BYTEA,
+    -- Ids and counts; nothing of what memories say, which a purge could not take away here.
     report TEXT NOT NULL
 );
 CREATE INDEX runs_by_age ON runs (started_us, id);
+CREATE UNIQUE INDEX runs_by_request ON runs (identity, request_key)
+    WHERE request_key IS NOT NULL;
 CREATE INDEX runs_unfinished ON runs (status) WHERE status IN ('running', 'undoing');
 CREATE TABLE run_items (
     run_id TEXT NOT NULL,
