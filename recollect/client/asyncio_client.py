@@ -39,6 +39,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         self._reports: set[asyncio.Task[None]] = set()
         self._transport = AsyncTransport(
             self.endpoint,
+            keys=self._keys,
             connect_s=self._timeouts.connect_s,
             in_flight_max=self._pool.in_flight_max,
             clock=self._clock,
@@ -50,7 +51,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         answer: Any
         try:
             call = self._prepare(operation)
-            if self._outbox is None or not may_wait(call):
+            if self._outbox is None or not may_wait(operation, call):
                 answer = await self._run(call)
             else:
                 answer = await self._write(call, self._outbox)
@@ -78,7 +79,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             except TransportError as error:
                 if not must_wait(error):
                     raise
-        return await to_thread(outbox.put, call, self._agent_id, self._session_id)
+        return await to_thread(outbox.put, call, self._speaker)
 
     async def _follow(self, plan: Plan) -> dict[str, Any]:
         request = self._transport.request
@@ -114,7 +115,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             task.add_done_callback(self._reports.discard)
 
     async def _send_report(self) -> None:
-        report = self._errors.take(source_name(self._agent_id))
+        report = self._errors.take(source_name(self.agent_id))
         if report is None:
             return
         arrived = False

@@ -35,6 +35,7 @@ class MemoryClient(SansIoClient, Blocking):
         self._closing = threading.Event()
         self._transport = Transport(
             self.endpoint,
+            keys=self._keys,
             connect_s=self._timeouts.connect_s,
             connections_max=self._pool.connections_max,
             clock=self._clock,
@@ -46,7 +47,7 @@ class MemoryClient(SansIoClient, Blocking):
         answer: Any
         try:
             call = self._prepare(operation)
-            if self._outbox is None or not may_wait(call):
+            if self._outbox is None or not may_wait(operation, call):
                 answer = self._run(call)
             else:
                 answer = self._write(call, self._outbox)
@@ -72,7 +73,7 @@ class MemoryClient(SansIoClient, Blocking):
             except TransportError as error:
                 if not must_wait(error):
                     raise
-        return outbox.put(call, self._agent_id, self._session_id)
+        return outbox.put(call, self._speaker)
 
     def _follow(self, plan: Plan) -> dict[str, Any]:
         request = self._transport.request
@@ -99,7 +100,7 @@ class MemoryClient(SansIoClient, Blocking):
 
     def _report_errors(self) -> None:
         """Tell the orchestrator, in one round trip, what went wrong while it was away."""
-        report = self._errors.take(source_name(self._agent_id))
+        report = self._errors.take(source_name(self.agent_id))
         if report is None:
             return
         arrived = False

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect.client import sockets
 from recollect.client.calling import Plan, Planner
-from recollect.client.encoding import Call, check_seconds, prepare
+from recollect.client.encoding import Call, Speaker, check_seconds, prepare
+from recollect.client.keys import keys_from
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
 from recollect.client.server_clock import ServerClock
@@ -18,6 +19,7 @@ from recollect.client.settings import Breaker, Pool, Retry, Timeouts, endpoint_o
 from recollect.protocol.envelope import NAME_CHARS_MAX
 from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
 from recollect.protocol.operation import Operation
+from recollect.protocol.operations.sessions import holds_temporary
 
 if TYPE_CHECKING:
     import os
@@ -38,6 +40,11 @@ class SessionSet(TypedDict):
     session_id: str | None
 
 
+class TaskSet(TypedDict):
+    status: str
+    task_id: str | None
+
+
 class SansIoClient(Operations):
     """What both clients share. Use `MemoryClient` or `AsyncMemoryClient`."""
 
@@ -45,8 +52,10 @@ class SansIoClient(Operations):
         self,
         endpoint: str | None = None,
         *,
+        key_file: str | os.PathLike[str] | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
+        task_id: str | None = None,
         timeout: float | None = None,
         raise_errors: bool = True,
         timeouts: Timeouts | None = None,
@@ -58,8 +67,11 @@ class SansIoClient(Operations):
     ) -> None:
         """Make a client; it connects when it is first used.
 
-        endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else tcp://127.0.0.1:7331.
+        endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else the one in the key file, else
+            tcp://127.0.0.1:7331.
+        key_file: path of the file that lets it in; else RECOLLECT_KEY_FILE, else without a key.
         agent_id, session_id: who writes, and the session that new memories belong to.
+        task_id: the task that the work is done for; the audit keeps it with every change.
         timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
         raise_errors: raise a RecollectError on failure, or return its dict.
         outbox: path of a file that keeps writes while the orchestrator is away.
@@ -68,7 +80,8 @@ class SansIoClient(Operations):
         # pybreaker imports redis wherever that is installed, which takes long: not before needed.
         from recollect.client.breaker import CircuitGuard
 
-        self.endpoint = endpoint_or_default(endpoint)
+        self._keys = keys_from(key_file)
+        self.endpoint = endpoint_or_default(endpoint, self._keys)
         sockets.check_endpoint(self.endpoint)
         self.raise_errors = raise_errors
         self._timeouts = timeouts or Timeouts()
@@ -76,8 +89,12 @@ class SansIoClient(Operations):
         self._retry = retry or Retry()
         timeout_s = self._timeouts.call_s if timeout is None else timeout
         check_seconds("timeout", timeout_s)
-        self._agent_id = _checked_name("agent_id", agent_id)
-        self._session_id = _checked_name("session_id", session_id)
+        # Exchanged as a whole: a call in another thread takes all of it from one moment.
+        self._speaker = Speaker(
+            _checked_name("agent_id", agent_id),
+            _checked_name("session_id", session_id),
+            _checked_name("task_id", task_id),
+        )
         self._clock = time.monotonic
         self._randomness = random.SystemRandom()
         self._server_clock = ServerClock(self._clock, time.time)
@@ -112,7 +129,10 @@ class SansIoClient(Operations):
         outbox = Outbox(
             OutboxFile(path, wall=time.time),
             make_transport=lambda: Transport(
-                self.endpoint, connect_s=self._timeouts.connect_s, connections_max=1
+                self.endpoint,
+                keys=self._keys,
+                connect_s=self._timeouts.connect_s,
+                connections_max=1,
             ),
             retry=self._retry,
             server_clock=self._server_clock,
@@ -125,24 +145,39 @@ class SansIoClient(Operations):
         return outbox
 
     @property
+    def has_key(self) -> bool:
+        """Whether it comes in with a key."""
+        return self._keys is not None
+
+    @property
     def agent_id(self) -> str | None:
         """Who writes, as the client names itself."""
-        return self._agent_id
+        return self._speaker.agent
 
     @property
     def session_id(self) -> str | None:
         """The session that new memories belong to."""
-        return self._session_id
+        return self._speaker.session
+
+    @property
+    def task_id(self) -> str | None:
+        """The task that the work is done for."""
+        return self._speaker.task
 
     def set_agent_id(self, agent_id: str | None) -> AgentSet:
         """Name who writes from now on; None for nobody."""
-        self._agent_id = _checked_name("agent_id", agent_id)
+        self._speaker = self._speaker._replace(agent=_checked_name("agent_id", agent_id))
         return {"status": "success", "agent_id": agent_id}
 
     def set_session_id(self, session_id: str | None) -> SessionSet:
         """Name the session that new memories belong to from now on; None for no session."""
-        self._session_id = _checked_name("session_id", session_id)
+        self._speaker = self._speaker._replace(session=_checked_name("session_id", session_id))
         return {"status": "success", "session_id": session_id}
+
+    def set_task_id(self, task_id: str | None) -> TaskSet:
+        """Name the task that the work is done for from now on; None for no task."""
+        self._speaker = self._speaker._replace(task=_checked_name("task_id", task_id))
+        return {"status": "success", "task_id": task_id}
 
     def get_circuit_breaker_status(self) -> BreakerStatus:
         """The state of the circuit breaker and its numbers."""
@@ -157,12 +192,13 @@ class SansIoClient(Operations):
         return prepare(operation, now_ms=self._server_clock.now_ms, randomness=self._randomness)
 
     def _plan(self, call: Call) -> Plan:
-        return self._planner.plan(call, self._agent_id, self._session_id)
+        return self._planner.plan(call, self._speaker)
 
 
-def may_wait(call: Call) -> bool:
-    """Whether an operation can go through the outbox: a write that is safe to send again."""
-    return call.spec.access == "write" and call.spec.replay
+def may_wait(operation: Operation[Any], call: Call) -> bool:
+    """Whether an operation can go through the outbox: a write that is safe to send again, and that
+    may be written down."""
+    return call.spec.access == "write" and call.spec.replay and not holds_temporary(operation)
 
 
 def must_wait(error: RecollectError) -> bool:

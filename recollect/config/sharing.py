@@ -44,9 +44,14 @@ class SessionsSettings(Struct, frozen=True):
         "Keys in the state of one session, user or app."))] = 1_000
     state_value_bytes_max: Annotated[int, Meta(ge=2, le=16_777_216, description=(
         "Bytes of one value of the state, as JSON."))] = 65_536
+    state_bytes_max: Annotated[int, Meta(ge=2, le=67_108_864, description=(
+        "Bytes of all values in the state of one session, user or app."))] = 4_194_304
     temp_sessions_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Sessions whose `temp:` state is held at once; of more, the one used longest ago loses "
         "its own."))] = 10_000
+    temp_bytes_max: Annotated[int, Meta(ge=2, le=1 << 40, description=(
+        "Bytes of all the `temp:` state that is held at once; beyond that likewise."
+        ))] = 268_435_456
 
 
 class DocumentsSettings(Struct, frozen=True):
@@ -64,6 +69,9 @@ class DocumentsSettings(Struct, frozen=True):
         "Files in one root; a larger one is refused."))] = 100_000
     chunks_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Chunks of one document; a longer one is refused."))] = 10_000
+    read_s_max: Annotated[float, Meta(gt=0, le=3_600, description=(
+        "Longest time that reading and cutting one document may take; it is done in a process of "
+        "its own."))] = 60.0
 
 
 class ConsolidationSettings(Struct, frozen=True):

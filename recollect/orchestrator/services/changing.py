@@ -78,7 +78,10 @@ class Changing:
             old = find(transaction)
             check_version(old, expected_version)
             source = source_of(transaction)
-            new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
+            # Its session may be gone since: the memory stays linked as it is.
+            new = msgspec.structs.replace(
+                source, deleted_us=None, archived_us=None, session_id=old.session_id
+            )
             new = self._drafting.refaded(old, new)
             if new.expires_us is not None and new.expires_us <= call.now_us:
                 new.expires_us = None

@@ -15,6 +15,7 @@ from recollect.orchestrator.services.changing import Find
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
+from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import Count, GetChildren, History, HistoryByKey, ListMemories
 
 LIST = f"""
@@ -138,10 +139,15 @@ class ListingService:
     ) -> asyncio.Future[records.MemoryHistory]:
         """A page of the versions of a memory, however it is found."""
         limit = self._validator.page(operation.limit)
-        position = read_cursor(operation, operation.cursor, 1)
+        position = read_cursor(operation, operation.cursor, 2)
 
         def read(session: Session) -> records.MemoryHistory:
             current = find(session)
+            if position and position[1] != current.num:
+                raise InvalidArgument(
+                    "The key holds another memory by now; begin anew without the cursor.",
+                    field="cursor",
+                )
             versions = [] if position else [current]
             below = position[0] if position else current.version
             snapshots = session.execute(OLD_VERSIONS, (current.num, below, limit + 1))
@@ -149,7 +155,7 @@ class ListingService:
             cursor = None
             if len(versions) > limit:
                 versions = versions[:limit]
-                cursor = make_cursor(operation, [versions[-1].version])
+                cursor = make_cursor(operation, [versions[-1].version, current.num])
             return {
                 "status": "success",
                 "memory_id": current.id,

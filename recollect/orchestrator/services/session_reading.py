@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from recollect.orchestrator.calls import Call, Refusal, reads
 from recollect.orchestrator.paging import make_cursor, read_cursor
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.sessions import rows, store
-from recollect.orchestrator.sessions.homes import readable_sessions
+from recollect.orchestrator.sessions.homes import readable_sessions, user_namespace
 from recollect.orchestrator.sessions.rows import SessionRow, WholeSession, event_of, session_of
 from recollect.orchestrator.sessions.state import States
 from recollect.orchestrator.sessions.statuses import OPEN
@@ -26,8 +27,10 @@ from recollect.protocol.operations import (
 
 T = TypeVar("T")
 
-FIRST_PAGE = [(1 << 63) - 1, ""]
-"""Newer than every session."""
+FIRST_PAGE = ["", (1 << 63) - 1]
+"""Newer than every session: an id, and when it was made."""
+EVENTS_INLINE_MAX = 20
+"""A session with more events than these is not read on the event loop, for they may be large."""
 # Word for word the condition of the index that holds only such sessions.
 IS_OPEN = "status IN ('created', 'active', 'paused')"
 
@@ -78,7 +81,7 @@ class SessionReadingService:
         def read(session: Session) -> WholeSession:
             return store.find_whole(call, session, session_id, events)
 
-        if self._storage.inline_reads:
+        if self._storage.inline_reads and events <= EVENTS_INLINE_MAX:
             return answer(self._storage.read_inline(read))
         return self._answer_later(self._storage.read(read), answer)
 
@@ -134,6 +137,15 @@ class SessionReadingService:
     ) -> asyncio.Future[records.SessionsListed]:
         return self._list(call, operation, {"user_id": operation.user_id}, IS_OPEN)
 
+    def _readable(self, call: Call, user_id: str | None) -> Condition:
+        """The sessions that the caller may see: those of a user, or of whoever it may."""
+        if user_id is not None:
+            return ("TRUE" if call.sees(user_namespace(user_id), user_id) else "FALSE"), []
+        patterns = call.grants.within(None)
+        if patterns == ():
+            call.refusals.append(Refusal("", None, "not readable"))
+        return readable_sessions(patterns)
+
     def _list(
         self,
         call: Call,
@@ -142,25 +154,21 @@ class SessionReadingService:
         *conditions: str,
     ) -> asyncio.Future[records.SessionsListed]:
         limit = self._validator.page(operation.limit)
-        below = read_cursor(operation, operation.cursor, 2, texts=1) or FIRST_PAGE
-        patterns = call.grants.within(None)
-        if patterns == ():
-            call.refusals.append(Refusal("", None, "not readable"))
-        readable, params = readable_sessions(patterns)
-        parts = [*conditions, readable]
-        for column, value in wanted.items():
-            if value is not None:
-                self._validator.text(column, value, "key_chars_max")
-                parts.append(f"{column} = ?")
-                params = [*params, value]
+        last_id, last_us = read_cursor(operation, operation.cursor, 2, texts=1) or FIRST_PAGE
+        named = {column: value for column, value in wanted.items() if value is not None}
+        for column, value in named.items():
+            self._validator.text(column, value, "key_chars_max")
+        readable, params = self._readable(call, operation.user_id)
+        parts = [*conditions, readable, *(f"{column} = ?" for column in named)]
+        params = [last_us, last_id, *params, *named.values(), limit + 1]
         sql = rows.LIST.format(condition=" AND ".join(parts))
 
         def read(session: Session) -> records.SessionsListed:
-            found = [SessionRow(*row) for row in session.execute(sql, (*below, *params, limit + 1))]
+            found = [SessionRow(*row) for row in session.execute(sql, params)]
             cursor = None
             if len(found) > limit:
                 found = found[:limit]
-                cursor = make_cursor(operation, [found[-1].created_us, found[-1].id])
+                cursor = make_cursor(operation, [found[-1].id, found[-1].created_us])
             return {
                 "status": "success",
                 "sessions": [session_of(row) for row in found],

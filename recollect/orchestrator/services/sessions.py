@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -188,9 +189,9 @@ class SessionService:
                 transaction.execute(statement, (session_id,))
             unlinked = transaction.execute(rows.UNLINK_MEMORIES, (session_id,))
             self._forget_temporary(transaction, session_id)
-            transaction.after_commit.append(
-                lambda: [self._memories.cache.drop(memory_id) for (memory_id,) in unlinked]
-            )
+            drop = self._memories.cache.drop
+            for memory_id, _ in unlinked:
+                transaction.after_commit.append(partial(drop, memory_id))
             seq = record(
                 call,
                 transaction,
@@ -203,7 +204,7 @@ class SessionService:
                 "session_id": session_id,
                 "seq": seq,
                 "events": row.events,
-                "unlinked": len(unlinked),
+                "unlinked": sum(call.grants.allows(home, "read") for _, home in unlinked),
             }
 
         return write

@@ -78,7 +78,9 @@ DELETE = (
     "DELETE FROM session_state WHERE scope = 'session' AND owner = ?",
     "DELETE FROM sessions WHERE id = ?",
 )
-UNLINK_MEMORIES = "UPDATE memories SET session_id = NULL WHERE session_id = ? RETURNING id"
+UNLINK_MEMORIES = """
+UPDATE memories SET session_id = NULL WHERE session_id = ? RETURNING id, namespace
+"""
 
 Kept = tuple[str, str, str]
 """Scope, key and value, as JSON, of one piece of state."""

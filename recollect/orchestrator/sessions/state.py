@@ -30,7 +30,9 @@ INSERT INTO session_state (scope, owner, key, value) VALUES (?, ?, ?, ?)
 ON CONFLICT (scope, owner, key) DO UPDATE SET value = excluded.value
 """
 REMOVE_KEY = "DELETE FROM session_state WHERE scope = ? AND owner = ? AND key = ?"
-COUNT_KEYS = "SELECT count(*) FROM session_state WHERE scope = ? AND owner = ?"
+COUNT_KEYS = """
+SELECT count(*), sum(octet_length(value)) FROM session_state WHERE scope = ? AND owner = ?
+"""
 
 
 class Delta(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class States:
         """A change as it was given, checked; not yet whether there is room for it."""
         if not given:
             return NO_CHANGE
+        self._at_most("state_keys_max", field, len(given), "keys")
         scopes: dict[str, dict[str, str | None]] = {}
         for name, value in given.items():
             scope, key = self._parse(field, name)
@@ -106,10 +109,9 @@ class States:
         return scope, key
 
     def check_room(self, session_id: str, delta: Delta) -> None:
-        """Refuse more `temp:` keys than a session may have. On the event loop."""
+        """Refuse more `temp:` state than a session may have. On the event loop."""
         if delta.temporary:
-            count = self.temporary.keys_after(session_id, delta.temporary)
-            self._at_most("state_keys_max", "temp: state", count, "keys")
+            self._check_room(TEMP, *self.temporary.measured_after(session_id, delta.temporary))
 
     def apply(
         self, call: Call, transaction: WriteTransaction, row: SessionRow, delta: Delta
@@ -138,8 +140,12 @@ class States:
             SET_KEY,
             [(scope, owner, key, value) for key, value in changes.items() if value is not None],
         )
-        [(count,)] = transaction.execute(COUNT_KEYS, (scope, owner))
-        self._at_most("state_keys_max", f"{scope}: state", count, "keys")
+        [(keys, size)] = transaction.execute(COUNT_KEYS, (scope, owner))
+        self._check_room(scope, keys, size)
+
+    def _check_room(self, scope: str, keys: int, size: int) -> None:
+        self._at_most("state_keys_max", f"{scope}: state", keys, "keys")
+        self._at_most("state_bytes_max", f"{scope}: state", size, "bytes of values")
 
     def shown(
         self, call: Call, row: SessionRow, kept: list[Kept], temporary: Mapping[str, str]

@@ -7,21 +7,24 @@ with the session's end and with the process.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 Values = Mapping[str, str | None]
 """JSON texts by key; None removes a key."""
 
 
 class TemporaryState:
-    """Values by session and key; of too many sessions, the one used longest ago loses its own.
+    """Values by session and key; of too much, the session used longest ago loses its own.
 
     Touched by the event loop's thread alone.
     """
 
-    def __init__(self, sessions_max: int) -> None:
+    def __init__(self, sessions_max: int, bytes_max: int) -> None:
         self._sessions_max = sessions_max
+        self._bytes_max = bytes_max
         self._sessions: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self.bytes = 0
+        """Of all values."""
 
     def of(self, session_id: str) -> Mapping[str, str]:
         """What a session has."""
@@ -31,32 +34,34 @@ class TemporaryState:
         self._sessions.move_to_end(session_id)
         return values
 
-    def keys_after(self, session_id: str, changes: Values) -> int:
-        """How many keys a session would have after a change."""
-        keys = set(self._sessions.get(session_id, ()))
-        for key, value in changes.items():
-            (keys.discard if value is None else keys.add)(key)
-        return len(keys)
+    def measured_after(self, session_id: str, changes: Values) -> tuple[int, int]:
+        """How many keys and bytes a session would have after a change."""
+        values = _changed(self._sessions.get(session_id, {}), changes)
+        return len(values), _bytes(values.values())
 
     def change(self, session_id: str, changes: Values) -> None:
         """Set and remove keys of a session."""
-        values = dict(self.of(session_id))
-        for key, value in changes.items():
-            if value is None:
-                values.pop(key, None)
-            else:
-                values[key] = value
+        values = _changed(self._sessions.get(session_id, {}), changes)
+        self.forget(session_id)
         if not values:
-            self.forget(session_id)
             return
         self._sessions[session_id] = values
-        self._sessions.move_to_end(session_id)
-        if len(self._sessions) > self._sessions_max:
-            self._sessions.popitem(last=False)
+        self.bytes += _bytes(values.values())
+        while len(self._sessions) > self._sessions_max or self.bytes > self._bytes_max:
+            self.forget(next(iter(self._sessions)))
 
     def forget(self, session_id: str) -> None:
         """Let go of all that a session has."""
-        self._sessions.pop(session_id, None)
+        self.bytes -= _bytes(self._sessions.pop(session_id, {}).values())
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+
+def _changed(values: Mapping[str, str], changes: Values) -> dict[str, str]:
+    merged = {**values, **changes}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _bytes(texts: Iterable[str]) -> int:
+    return sum(len(text) if text.isascii() else len(text.encode()) for text in texts)

@@ -22,6 +22,18 @@ StateDelta = Annotated[
 ]
 
 
+TEMPORARY = "temp:"
+
+
+def holds_temporary(operation: Operation[Any]) -> bool:
+    """Whether an operation carries state that is never written to disk."""
+    for name in ("state_delta", "state"):
+        given = getattr(operation, name, None)
+        if isinstance(given, dict) and any(str(key).startswith(TEMPORARY) for key in given):
+            return True
+    return False
+
+
 class CreateSessionOptions(Operation[records.SessionCreated], frozen=True, kw_only=True):
     app: Annotated[
         str,
@@ -80,7 +92,9 @@ class ListEvents(ListEventsOptions, frozen=True):
 
     session_id: SessionId
     limit: fields.Limit = 100
-    after: Annotated[int, Meta(ge=0, description="Only events behind this position.")] = 0
+    after: Annotated[
+        int, Meta(ge=0, le=(1 << 63) - 1, description="Only events behind this position.")
+    ] = 0
 
 
 @operation(access="write", http=("POST", "/v1/sessions/{session_id}/status"))
