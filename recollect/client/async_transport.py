@@ -13,6 +13,7 @@ from collections.abc import Callable
 import zmq
 
 from recollect.client import forking, sockets
+from recollect.client.keys import Keys
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RecollectError, RequestTimeout
 
@@ -27,12 +28,14 @@ class AsyncTransport:
         self,
         endpoint: str,
         *,
+        keys: Keys | None = None,
         connect_s: float = 1.0,
         in_flight_max: int = 1024,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         sockets.check_endpoint(endpoint)
         self._endpoint = endpoint
+        self._keys = keys
         self._connect_s = connect_s
         self._in_flight_max = in_flight_max
         self._clock = clock
@@ -49,6 +52,8 @@ class AsyncTransport:
         self._pending: dict[int, asyncio.Future[Reply]] = {}
         self._connecting: set[asyncio.Future[None]] = set()
         self._heard_at_s = 0.0
+        # How often a connection was broken off since the last one that was made.
+        self._broken_off = 0
 
     def after_fork(self) -> None:
         forking.keep_unclosed(self._dealer, self._monitor, self._pending, self._loop)
@@ -93,7 +98,7 @@ class AsyncTransport:
 
     def _connect(self) -> None:
         assert self._loop is not None
-        self._dealer, self._monitor = sockets.open_dealer(self._endpoint)
+        self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
         self._loop.add_reader(sockets.descriptor_of(self._dealer), self._look)
         self._loop.add_reader(sockets.descriptor_of(self._monitor), self._hear)
 
@@ -122,10 +127,14 @@ class AsyncTransport:
             self._hear()
         until_s = min(deadline_s, now_s + self._connect_s)
         while True:
-            if self._dealer is None:
+            if self._closed:
                 raise sockets.closed()
+            if self._dealer is None:
+                self._connect()
+            assert self._dealer is not None
             try:
                 self._dealer.send(frame, zmq.NOBLOCK)
+                self._broken_off = 0
                 return
             except zmq.Again:
                 pass
@@ -141,7 +150,7 @@ class AsyncTransport:
             async with asyncio.timeout(timeout_s):
                 await connected
         except TimeoutError:
-            raise sockets.unreachable(self._endpoint) from None
+            raise sockets.unreachable(self._endpoint, self._broken_off, self._keys) from None
         finally:
             self._connecting.discard(connected)
 
@@ -177,9 +186,17 @@ class AsyncTransport:
     def _hear(self) -> None:
         """Notice a lost connection: no reply comes any more to what was sent on it."""
         self._heard_at_s = self._clock()
-        if self._monitor is not None and sockets.was_disconnected(self._monitor):
+        if self._monitor is None:
+            return
+        heard = sockets.hear(self._monitor)
+        self._broken_off += heard.broken_off
+        if heard.lost:
             self._look()
             self._fail_all(sockets.connection_lost(self._endpoint))
+        if denied := sockets.denied(heard, self._endpoint, self._keys):
+            # The socket gives up for good; the next request opens another.
+            self._disconnect()
+            self._fail_connecting(denied)
 
     def _expire(self, request_id: int) -> None:
         future = self._pending.get(request_id)
@@ -191,13 +208,16 @@ class AsyncTransport:
             if not future.done():
                 future.set_exception(type(error)(error.message, **error.details))
 
+    def _fail_connecting(self, error: RecollectError) -> None:
+        for connected in self._connecting:
+            if not connected.done():
+                connected.set_exception(type(error)(error.message, **error.details))
+
     def close(self) -> None:
         """Close the line; requests under way end with ClientClosed. Once is enough."""
         if self._closed:
             return
         self._closed = True
         self._fail_all(sockets.closed())
-        for connected in self._connecting:
-            if not connected.done():
-                connected.set_exception(sockets.closed())
+        self._fail_connecting(sockets.closed())
         self._disconnect()

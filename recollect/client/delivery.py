@@ -24,6 +24,7 @@ from recollect.protocol.errors import (
     RecollectError,
     RequestTimeout,
     StorageFailed,
+    Unauthenticated,
     UnknownOperation,
 )
 from recollect.protocol.operations import REGISTRY
@@ -181,7 +182,8 @@ class Outbox:
         if error is None:
             self._file.remove(item)
             self._last_error = None
-        elif error.retryable:
+        elif error.retryable or isinstance(error, Unauthenticated):
+            # Whoever is not let in was not heard: the write waits for a key that is known.
             raise error
         elif not self._stopping.is_set():
             self._refuse(item, error)

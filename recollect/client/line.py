@@ -7,6 +7,7 @@ from collections.abc import Callable
 import zmq
 
 from recollect.client import sockets
+from recollect.client.keys import Keys
 from recollect.protocol.envelope import Reply
 
 # A reply wakes its waiter at once. Between replies the waiter looks this often whether the
@@ -20,14 +21,18 @@ RESTED_S = 0.005
 class Line:
     """A DEALER socket with its monitor. Whoever gets an error from it closes it and drops it."""
 
-    def __init__(self, endpoint: str, clock: Callable[[], float]) -> None:
+    def __init__(self, endpoint: str, clock: Callable[[], float], keys: Keys | None = None) -> None:
         self._endpoint = endpoint
         self._clock = clock
-        self._dealer, self._monitor = sockets.open_dealer(endpoint)
+        self._keys = keys
+        self._open()
+        self._used_at_s = clock()
+
+    def _open(self) -> None:
+        self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
         self._dealer.rcvtimeo = SLICE_MS
         # The send of pyzmq's core, without the checks of options that are never used here.
         self._send = super(zmq.Socket, self._dealer).send
-        self._used_at_s = clock()
 
     def exchange(
         self,
@@ -41,7 +46,11 @@ class Line:
         """Send a request and wait for its reply."""
         now_s = self._clock()
         if now_s - self._used_at_s > RESTED_S:
-            sockets.was_disconnected(self._monitor)
+            heard = sockets.hear(self._monitor)
+            if heard.turned_away or heard.unlike:
+                # That was while it rested, and meanwhile it may be otherwise.
+                self.close()
+                self._open()
         connected = True
         try:
             self._send(frame, NOBLOCK)
@@ -49,18 +58,23 @@ class Line:
             connected = False
         if not connected:
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
-            sockets.was_disconnected(self._monitor)
+            sockets.hear(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)
         reply = self._await_reply(request_id, deadline_s, is_closed)
         self._used_at_s = self._clock()
         return reply
 
     def _await_connection(self, until_s: float, is_closed: Callable[[], bool]) -> None:
+        broken_off = 0
         while not self._dealer.poll(SLICE_MS, zmq.POLLOUT):
             if is_closed():
                 raise sockets.closed()
+            heard = sockets.hear(self._monitor)
+            broken_off += heard.broken_off
+            if denied := sockets.denied(heard, self._endpoint, self._keys):
+                raise denied
             if self._clock() >= until_s:
-                raise sockets.unreachable(self._endpoint)
+                raise sockets.unreachable(self._endpoint, broken_off, self._keys)
 
     def _await_reply(
         self, request_id: int, deadline_s: float, is_closed: Callable[[], bool]
@@ -81,7 +95,7 @@ class Line:
                 if lost:
                     raise sockets.connection_lost(self._endpoint) from None
                 # The reply may have come just before the connection broke: look once more.
-                lost = sockets.was_disconnected(self._monitor)
+                lost = sockets.hear(self._monitor).lost
                 continue
             reply = sockets.read_reply(frame, self._endpoint)
             # A reply without an id answers a request too broken to have one: the only one here.

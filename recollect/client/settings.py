@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 
+if TYPE_CHECKING:
+    from recollect.client.keys import Keys
+
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:7331"
 ENDPOINT_VARIABLE = "RECOLLECT_ENDPOINT"
+KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -48,6 +53,8 @@ class Pool(msgspec.Struct, frozen=True):
     """Calls of an asyncio client that wait for an answer on its one connection."""
 
 
-def endpoint_or_default(endpoint: str | None) -> str:
-    """The endpoint given, else the one in the environment, else the one on this machine."""
-    return endpoint or os.environ.get(ENDPOINT_VARIABLE) or DEFAULT_ENDPOINT
+def endpoint_or_default(endpoint: str | None, keys: Keys | None = None) -> str:
+    """The endpoint given, else the one in the environment, else the one in the key file, else the
+    one on this machine."""
+    named = keys.endpoint if keys is not None else None
+    return endpoint or os.environ.get(ENDPOINT_VARIABLE) or named or DEFAULT_ENDPOINT

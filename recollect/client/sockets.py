@@ -8,12 +8,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 import zmq
 
 from recollect.client import forking
+from recollect.client.keys import Keys
 from recollect.protocol.envelope import Reply, decode_reply
 from recollect.protocol.errors import (
     ClientClosed,
@@ -21,6 +22,7 @@ from recollect.protocol.errors import (
     InvalidArgument,
     RecollectError,
     RequestTimeout,
+    Unauthenticated,
     Unreachable,
 )
 
@@ -31,6 +33,12 @@ HEARTBEAT_IVL_MS = 2_000
 HEARTBEAT_TIMEOUT_MS = 3_000
 RECONNECT_IVL_MS = 50
 RECONNECT_IVL_MS_MAX = 400
+MONITORED = (
+    zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
 
 ZmqSocket: TypeAlias = "zmq.Socket[bytes]"
 
@@ -59,8 +67,8 @@ def check_endpoint(endpoint: str) -> None:
         )
 
 
-def open_dealer(endpoint: str) -> tuple[ZmqSocket, ZmqSocket]:
-    """A connecting DEALER socket, and its monitor, which reports only lost connections."""
+def open_dealer(endpoint: str, keys: Keys | None = None) -> tuple[ZmqSocket, ZmqSocket]:
+    """A connecting DEALER socket, and its monitor, which reports only what went wrong."""
     dealer: ZmqSocket = context().socket(zmq.DEALER)
     try:
         dealer.linger = 0
@@ -75,7 +83,11 @@ def open_dealer(endpoint: str) -> tuple[ZmqSocket, ZmqSocket]:
         dealer.set(zmq.RECONNECT_IVL_MAX, RECONNECT_IVL_MS_MAX)
         # With this option ZeroMQ takes localhost for ::1 alone, where few servers listen.
         dealer.set(zmq.IPV6, 0 if endpoint.startswith("tcp://localhost:") else 1)
-        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        if keys is not None:
+            dealer.set(zmq.CURVE_PUBLICKEY, keys.public_key)
+            dealer.set(zmq.CURVE_SECRETKEY, keys.secret_key)
+            dealer.set(zmq.CURVE_SERVERKEY, keys.server_key)
+        monitor = dealer.get_monitor_socket(MONITORED)
         dealer.connect(endpoint)
     except zmq.ZMQError as error:
         dealer.close(0)
@@ -106,15 +118,65 @@ def descriptor_of(socket: ZmqSocket) -> int:
     return cast(int, socket.get(zmq.FD))
 
 
-def was_disconnected(monitor: ZmqSocket) -> bool:
-    """Whether the connection was lost since this was last asked."""
-    lost = False
+class Heard(NamedTuple):
+    """What a monitor reported since it was last asked."""
+
+    lost: bool = False
+    """The connection was lost."""
+    turned_away: bool = False
+    """The other side does not know our key: this socket will not connect again by itself."""
+    unlike: bool = False
+    """One side asks for keys and the other has none: the same."""
+    broken_off: int = 0
+    """How often the other side ended a connection before it was made, and did not say why."""
+
+
+NOTHING_HEARD = Heard()
+
+
+def hear(monitor: ZmqSocket) -> Heard:
+    """What went wrong with the connection since this was last asked."""
+    heard = NOTHING_HEARD
     try:
         while True:
             event, _address = monitor.recv_multipart(zmq.NOBLOCK)
-            lost |= int.from_bytes(event[:2], sys.byteorder) == zmq.EVENT_DISCONNECTED
+            number = int.from_bytes(event[:2], sys.byteorder)
+            value = int.from_bytes(event[2:6], sys.byteorder)
+            if number == zmq.EVENT_DISCONNECTED:
+                heard = heard._replace(lost=True)
+            elif number == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                heard = heard._replace(turned_away=True)
+            elif number == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                heard = heard._replace(broken_off=heard.broken_off + 1)
+            elif value == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
+                heard = heard._replace(unlike=True)
     except zmq.Again:
-        return lost
+        return heard
+
+
+def denied(heard: Heard, endpoint: str, keys: Keys | None) -> Unauthenticated | None:
+    """Why we were not let in, if that was said."""
+    if heard.unlike and keys is None:
+        return Unauthenticated(
+            f"The orchestrator at {endpoint} asks for a key: name a key file with key_file or "
+            "RECOLLECT_KEY_FILE. `recollect keys new NAME`, run where it is served, makes one.",
+            endpoint=endpoint,
+        )
+    if heard.unlike and keys is not None:
+        return Unauthenticated(
+            f"What listens at {endpoint} asks for no key, so it cannot show that it is the "
+            f"orchestrator of {keys.path}. Do without the key file, or set access.require_keys "
+            "there.",
+            endpoint=endpoint,
+        )
+    if heard.turned_away and keys is not None:
+        return Unauthenticated(
+            f"The orchestrator at {endpoint} does not know the key in {keys.path}: it was revoked, "
+            "or made for another one. `recollect keys new NAME`, run where it is served, makes "
+            "another.",
+            endpoint=endpoint,
+        )
+    return None
 
 
 def read_reply(frame: bytes, endpoint: str) -> Reply:
@@ -134,10 +196,20 @@ def translated(error: zmq.ZMQError, endpoint: str) -> RecollectError:
     return Unreachable(f"No connection to {endpoint} could be made: {error}.", endpoint=endpoint)
 
 
-def unreachable(endpoint: str) -> Unreachable:
+def unreachable(endpoint: str, broken_off: int = 0, keys: Keys | None = None) -> Unreachable:
+    if not broken_off:
+        return Unreachable(
+            f"No orchestrator answers at {endpoint}: start one with `recollect up`, "
+            "or set RECOLLECT_ENDPOINT.",
+            endpoint=endpoint,
+        )
+    if keys is None:
+        doubt = "It may ask for a key (key_file, RECOLLECT_KEY_FILE)"
+    else:
+        doubt = f"The server_key in {keys.path} may be another orchestrator's"
     return Unreachable(
-        f"No orchestrator answers at {endpoint}: start one with `recollect up`, "
-        "or set RECOLLECT_ENDPOINT.",
+        f"What listens at {endpoint} breaks off every connection at once. {doubt}, or what is "
+        "behind a tunnel may be away.",
         endpoint=endpoint,
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import zmq
 
 from recollect.client import forking, sockets
+from recollect.client.keys import Keys
 from recollect.client.line import Line
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RequestTimeout
@@ -27,12 +28,14 @@ class Transport:
         self,
         endpoint: str,
         *,
+        keys: Keys | None = None,
         connect_s: float = 1.0,
         connections_max: int = 64,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         sockets.check_endpoint(endpoint)
         self._endpoint = endpoint
+        self._keys = keys
         self._connect_s = connect_s
         self._connections_max = connections_max
         self._clock = clock
@@ -111,7 +114,7 @@ class Transport:
             finally:
                 self._waiting_count -= 1
         try:
-            return Line(self._endpoint, self._clock)
+            return Line(self._endpoint, self._clock, self._keys)
         except BaseException:
             self._forget_one()
             raise

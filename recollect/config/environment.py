@@ -20,7 +20,13 @@ SHORT_NAMES: Mapping[str, str] = {"RECOLLECT_DATA": "storage.data"}
 # Read elsewhere: by the client, by `find_config`, by whoever looks for models, and by the fault
 # injection of the tests.
 READ_ELSEWHERE = frozenset(
-    {"RECOLLECT_ENDPOINT", "RECOLLECT_CONFIG", "RECOLLECT_MODELS", "RECOLLECT_FAILPOINTS"}
+    {
+        "RECOLLECT_ENDPOINT",
+        "RECOLLECT_KEY_FILE",
+        "RECOLLECT_CONFIG",
+        "RECOLLECT_MODELS",
+        "RECOLLECT_FAILPOINTS",
+    }
 )
 
 VARIABLES: Mapping[str, str] = {

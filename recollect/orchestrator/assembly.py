@@ -13,6 +13,9 @@ import msgspec
 import structlog
 
 from recollect.config.settings import RecallSettings, Settings
+from recollect.orchestrator.access.attempts import Attempts
+from recollect.orchestrator.access.keyring import Keyring
+from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.access.rates import Rates
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.accesses import AccessLog
@@ -59,6 +62,7 @@ from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.services.embedding import EmbeddingService
 from recollect.orchestrator.services.groups import GroupService
 from recollect.orchestrator.services.keyed import KeyedService
+from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.services.keyed_reads import KeyedReadService
 from recollect.orchestrator.services.listing import ListingService
 from recollect.orchestrator.services.memories import MemoryService
@@ -70,7 +74,7 @@ from recollect.orchestrator.services.sessions import SessionService
 from recollect.orchestrator.services.system import SystemService
 from recollect.orchestrator.sessions.state import States
 from recollect.orchestrator.sessions.temporary import TemporaryState
-from recollect.orchestrator.storage.interface import Storage
+from recollect.orchestrator.storage.interface import PrefetchFunction, Storage
 from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
@@ -90,7 +94,7 @@ HOUR_US = 3_600_000_000
 class Orchestrator:
     """All services over one storage, reachable through `dispatcher`."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> None:
         self._settings = settings
         self._clock = clock
         validator = Validator(settings.limits)
@@ -133,6 +137,9 @@ class Orchestrator:
         handlers = handlers_of(
             MemoryService(storage, store, drafting, changing, fading, accesses),
             deletion,
+        refusals = RefusalLog(storage)
+        self.attempts = Attempts(refusals, clock, time.monotonic)
+        self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
             KeyedService(store, keys, drafting, changing, deletion, validator),
             KeyedReadService(storage, keys, listing, accesses),
             BatchService(storage, store, drafting, validator),
@@ -168,6 +175,12 @@ class Orchestrator:
                 self.errors,
                 validator,
                 clock.now_us(),
+            IdentityService(
+                storage,
+                self.keyring,
+                validator,
+                own_keys.server.public_key if own_keys else None,
+            ),
                 lambda: self.dispatcher.describe(),
             ),
         )
@@ -179,7 +192,7 @@ class Orchestrator:
             clock,
             self.errors,
             settings,
-            RefusalLog(storage),
+            refusals,
             Rates(time.monotonic),
         )
         self._background: list[asyncio.Task[None]] = []
@@ -192,6 +205,14 @@ class Orchestrator:
             "The vector index is loaded.",
             action="load_index",
             model=self.meanings.current.model,
+    async def know_keys(self) -> None:
+        """Learn who is known by which key, and keep up with it; for a server that asks for keys."""
+        await self.keyring.load()
+        self._background += [
+            asyncio.create_task(self.keyring.follow()),
+            asyncio.create_task(self.attempts.run()),
+        ]
+
             vectors=len(self.meanings.current.index),
             from_storage=loaded,
         )
@@ -261,6 +282,7 @@ class Orchestrator:
         await asyncio.to_thread(self.storage.close)
         self.meanings.current.embedding.close()
         await asyncio.to_thread(self.meanings.current.index.close)
+        self.attempts.flush()
         return in_time
 
     async def _flush_accesses(self) -> None:
@@ -293,7 +315,9 @@ def weights_of(settings: RecallSettings) -> Weights:
     return Weights(**{name: given[name] for name in Weights.__struct_fields__})
 
 
-def open_storage(settings: Settings, prefetch: Prefetch) -> tuple[Storage, LexicalIndex, JsonPaths]:
+def open_storage(
+    settings: Settings, prefetch: PrefetchFunction
+) -> tuple[Storage, LexicalIndex, JsonPaths]:
     """The configured storage with the search features that go with it."""
     chosen = settings.storage
     loop = asyncio.get_running_loop()

@@ -48,3 +48,30 @@ class DataFolder:
         """Let the next one in."""
         (self.path / ANNOUNCEMENT_NAME).unlink(missing_ok=True)
         self._file.close()
+
+
+def announcement(folder: Path) -> dict[str, Any] | None:
+    """What the orchestrator that serves a folder, or died over it, left word of."""
+    try:
+        announced = msgspec.json.decode((folder / ANNOUNCEMENT_NAME).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return (
+        announced
+        if isinstance(announced, dict) and {"pid", "endpoint"} <= announced.keys()
+        else None
+    )
+
+
+def holder_of(folder: Path) -> str | None:
+    """The process that has the folder to itself just now; None if nobody has."""
+    try:
+        with (folder / LOCK_NAME).open() as file:
+            try:
+                # Shared and let go at once: two who look do not see each other.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or "unknown"
+    except OSError:
+        pass
+    return None

@@ -139,6 +139,12 @@ class Dispatcher:
         except Exception as error:
             self._answer_error(request.id, request.op, _defect(request.op, error), answer, call)
 
+    def refuse(
+        self, request_id: int | str | None, name: str, error: RecollectError, answer: Answer
+    ) -> None:
+        """Answer with an error what is not let in."""
+        self._answer_error(request_id, name, error, answer)
+
     def describe(self) -> dict[str, Any]:
         """Counts for `stats`."""
         return {

@@ -14,38 +14,58 @@ import structlog
 from recollect._version import VERSION
 from recollect.config.settings import Settings
 from recollect.orchestrator import failpoints
+from recollect.orchestrator.access.own_keys import OwnKeys, ensure_own_keys
 from recollect.orchestrator.assembly import Orchestrator
 from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.data_folder import DataFolder
+from recollect.orchestrator.guarded_server import GuardedServer
 from recollect.orchestrator.server import Server
+from recollect.orchestrator.stopped_store import StoppedStore
 
 log = structlog.get_logger()
 
 
-class NotLoopback(Exception):
-    """The endpoint could be reached by strangers."""
+class NobodyKnown(Exception):
+    """The endpoint could be reached by strangers, and nobody has a key that would tell them."""
 
 
-def check_loopback(endpoint: str) -> None:
-    """Refuse an endpoint beyond this machine: there are no keys yet that would guard it."""
+def is_loopback(endpoint: str) -> bool:
+    """Whether an endpoint can be reached from this machine alone."""
     scheme, _, rest = endpoint.partition("://")
     if scheme == "ipc":
-        return
+        return True
     host = rest.rsplit(":", 1)[0].strip("[]")
     try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        loopback = False
-    if not loopback:
-        raise NotLoopback(
-            f"{endpoint} can be reached from other machines, and nothing would guard it. Bind to "
-            "tcp://127.0.0.1:PORT, and let other machines in through a tunnel."
-        )
+        return False
+
+
+async def check_somebody_is_known(settings: Settings) -> None:
+    """Refuse an endpoint beyond this machine as long as there is no key to come in with."""
+    store = StoppedStore(settings)
+    await store.open()
+    try:
+        if await store.has_keys():
+            return
+    finally:
+        await store.close()
+    raise NobodyKnown(
+        f"{settings.network.bind} can be reached from other machines, and nobody has a key yet. "
+        f"Make one with `recollect keys new NAME --grant PATTERN=ACCESS --data "
+        f"{settings.storage.data}`, or bind to tcp://127.0.0.1:PORT."
+    )
+
+
+def server_of(settings: Settings, own_keys: OwnKeys, *, guarded: bool) -> Server:
+    """The socket at its endpoint, behind a gate where keys are asked for."""
+    if guarded:
+        return GuardedServer(settings.network, settings.limits, own_keys.server.secret_key)
+    return Server(settings.network, settings.limits)
 
 
 async def serve(settings: Settings) -> int:
     """Run until SIGTERM or SIGINT; the exit code."""
-    check_loopback(settings.network.bind)
     failpoints.arm(os.environ.get("RECOLLECT_FAILPOINTS", ""))
     folder = DataFolder(Path(settings.storage.data))
     stopping = asyncio.Event()
@@ -53,23 +73,39 @@ async def serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     try:
+        loopback = is_loopback(settings.network.bind)
+        guarded = settings.access.require_keys or not loopback
+        if not loopback:
+            await check_somebody_is_known(settings)
+        own_keys = ensure_own_keys(folder.path)
         # The endpoint first: if it is taken, nothing else need be done to say so.
-        server = Server(settings.network, settings.limits)
+        server = server_of(settings, own_keys, guarded=guarded)
         try:
-            orchestrator = Orchestrator(settings, SystemClock())
+            orchestrator = Orchestrator(settings, SystemClock(), own_keys)
+            if isinstance(server, GuardedServer):
+                await orchestrator.know_keys()
+                server.open_gate(orchestrator.keyring, orchestrator.attempts)
             await orchestrator.start()
         except BaseException:
             server.close()
             raise
         settle_garbage_collection()
         server.start(orchestrator.dispatcher)
-        folder.announce({"pid": os.getpid(), "endpoint": server.endpoint, "version": VERSION})
+        folder.announce(
+            {
+                "pid": os.getpid(),
+                "endpoint": server.endpoint,
+                "version": VERSION,
+                "keys": guarded,
+            }
+        )
         log.info(
             "Ready.",
             action="ready",
             endpoint=server.endpoint,
             data=str(folder.path),
             version=VERSION,
+            keys=guarded,
         )
         await stopping.wait()
         log.info("Draining.", action="drain", in_flight=orchestrator.dispatcher.in_flight)

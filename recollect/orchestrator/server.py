@@ -53,8 +53,16 @@ class Server:
         self.dropped = 0
         """Answers that their peer did not take or was no longer there for."""
         self._draining = False
-        socket.bind(network.bind)
+        try:
+            self._guard()
+            socket.bind(network.bind)
+        except BaseException:
+            self._context.destroy(0)
+            raise
         self.endpoint: str = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _guard(self) -> None:
+        """Put a guard before the socket while nobody can reach it yet; here there is none."""
 
     def start(self, dispatcher: Dispatcher) -> None:
         """Begin to answer."""

@@ -1,44 +1,32 @@
 """The door: whose message it is, asked anew at each of them.
 
 A connection outlives what its key may do. So the key that ZeroMQ attached to a message is looked up
-every time, and a message whose key is no longer known is answered and not read any further.
+every time, and a message whose key is no longer known is answered and not read any further than to
+say what it asked for.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from recollect.orchestrator.access.attempts import STRANGER
+from recollect.orchestrator.access.attempts import Attempts
 from recollect.orchestrator.access.keyring import Keyring
-from recollect.orchestrator.access.refusals import RefusalLog
-from recollect.orchestrator.calls import Call, Refusal
-from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.dispatch import Answer, Dispatcher
-from recollect.protocol.envelope import (
-    NAME_CHARS_MAX,
-    PROTOCOL_VERSION,
-    Reply,
-    Request,
-    decode_request,
-    decode_salvage,
-)
+from recollect.protocol.envelope import decode_request, decode_salvage
 from recollect.protocol.errors import Unauthenticated
 from recollect.protocol.operations import REGISTRY
 
 UNREADABLE = "unreadable"
-_encode = msgspec.msgpack.Encoder().encode
+_UNREADABLE_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 class Door:
     """Lets messages through to the dispatcher, or turns them away. Lives on the event loop."""
 
-    def __init__(
-        self, keyring: Keyring, dispatcher: Dispatcher, refusals: RefusalLog, clock: Clock
-    ) -> None:
+    def __init__(self, keyring: Keyring, dispatcher: Dispatcher, attempts: Attempts) -> None:
         self._keyring = keyring
         self._dispatcher = dispatcher
-        self._refusals = refusals
-        self._clock = clock
+        self._attempts = attempts
 
     def enter(self, frame: bytes, answer: Answer, public_key: str | None) -> None:
         """Answer one frame, which came with this key."""
@@ -49,45 +37,25 @@ class Door:
             self._turn_away(frame, answer, public_key)
 
     def _turn_away(self, frame: bytes, answer: Answer, public_key: str | None) -> None:
-        request, request_id = _read(frame)
         name = self._keyring.revoked_name(public_key)
-        now_us = self._clock.now_us()
         reason = "unknown key" if name is None else "revoked key"
-        self._refusals.note(
-            Call(
-                operation=request.op if request.op in REGISTRY else UNREADABLE,
-                now_us=now_us,
-                deadline_us=now_us,
-                identity=name or STRANGER,
-                agent=_short(request.agent),
-                trace=_short(request.trace),
-                task=_short(request.task),
-                refusals=[Refusal(public_key or "", None, reason)],
-            )
-        )
+        operation, request_id = _read(frame)
+        self._attempts.denied(public_key or "", "", reason, name, operation)
         error = Unauthenticated(
             "The orchestrator does not know this key any more. `recollect keys new NAME`, run "
             "where it is served, makes another."
         )
-        self._dispatcher.failed[error.code] += 1
-        body = _encode(error.reply())
-        answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
+        self._dispatcher.refuse(request_id, operation, error, answer)
 
 
-def _read(frame: bytes) -> tuple[Request, int | str | None]:
-    """What can be read of a request, and the id that its answer carries."""
+def _read(frame: bytes) -> tuple[str, int | str | None]:
+    """What a request asks for, and the id that its answer carries, as far as they can be read."""
     try:
         request = decode_request(frame)
-        return request, request.id
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        nothing = Request(PROTOCOL_VERSION, "", "")
+        return (request.op if request.op in REGISTRY else UNREADABLE), request.id
+    except _UNREADABLE_ERRORS:
+        pass
     try:
-        return nothing, decode_salvage(frame).id
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return nothing, None
-
-
-def _short(name: str | None) -> str | None:
-    """A name that can be kept, or none."""
-    kept = name is not None and len(name) <= NAME_CHARS_MAX and "\x00" not in name
-    return name if kept else None
+        return UNREADABLE, decode_salvage(frame).id
+    except _UNREADABLE_ERRORS:
+        return UNREADABLE, None

@@ -42,6 +42,7 @@ class Gate:
         """Guard a socket that is not bound yet; who comes before `start` waits."""
         context: zmq.Context[ZmqSocket] = listener.context
         self._listener = listener
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._asked = context.socket(zmq.REP)
         self._asked.setsockopt(zmq.LINGER, 0)
         self._asked.bind(ZAP_ENDPOINT)
@@ -61,18 +62,18 @@ class Gate:
             self._loop.add_reader(socket.fileno(), turn)
             self._loop.call_soon(turn)
 
-    def stop(self) -> None:
-        for socket in (self._asked, self._monitor):
-            self._loop.remove_reader(socket.fileno())
-
     def close(self) -> None:
+        """Answer nobody any more; nobody is let in from then on."""
+        if self._loop is not None and not self._asked.closed:
+            for socket in (self._asked, self._monitor):
+                self._loop.remove_reader(socket.fileno())
         self._listener.disable_monitor()
         self._monitor.close(0)
         self._asked.close(0)
 
     def _answer(self) -> None:
         """Answer those who wait, a bounded number at a turn."""
-        if self._asked.closed:
+        if self._asked.closed or self._loop is None:
             return
         try:
             for _ in range(TURN_MESSAGES_MAX):
@@ -98,7 +99,7 @@ class Gate:
 
     def _hear(self) -> None:
         """Note who failed before a key could be asked for; ZeroMQ does not tell from where."""
-        if self._monitor.closed:
+        if self._monitor.closed or self._loop is None:
             return
         try:
             for _ in range(TURN_MESSAGES_MAX):

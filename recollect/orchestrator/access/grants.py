@@ -6,6 +6,7 @@ include those beneath them: who may write may read.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,11 @@ from recollect.protocol.operation import Access
 EVERYWHERE = "*"
 PREFIXES = ("temp", "session", "user", "app", "project")
 LEVELS: dict[Access, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
+PATTERN_RULE = (
+    "a pattern is * for everything, or one of temp, session, user, app and project, or a namespace "
+    "such as user:alice; it covers all that is below it, and a * in its middle means nothing"
+)
+_PATTERN = re.compile(rf"({'|'.join(PREFIXES)})(:[^:*\s\x00]+)*")
 
 Condition = tuple[str, list[Any]]
 
@@ -77,3 +83,8 @@ def normalised(pattern: str) -> str:
     """The one spelling of a pattern: `user:*` and `user:` mean `user`."""
     pattern = pattern.strip()
     return pattern.removesuffix(":*").removesuffix(":")
+
+
+def is_pattern(pattern: str) -> bool:
+    """Whether a text, in that spelling, is a pattern."""
+    return pattern == EVERYWHERE or _PATTERN.fullmatch(pattern) is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import structlog
@@ -83,8 +82,7 @@ def read_entries(session: Session) -> list[Entry]:
 
 
 def _entry(row: Row, grants: dict[str, list[Grant]]) -> Entry:
-    given: Any = row
-    return Entry(*given, grants=tuple(grants.get(row[0], ())))
+    return msgspec.structs.replace(Entry(*row), grants=tuple(grants.get(row[0], ())))
 
 
 class Keyring:

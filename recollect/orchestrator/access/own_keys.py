@@ -10,10 +10,13 @@ import os
 from pathlib import Path
 
 import msgspec
+import structlog
 import zmq
 
 from recollect.protocol import key_files
 from recollect.protocol.key_files import KeyFile
+
+log = structlog.get_logger()
 
 FOLDER_NAME = "keys"
 SERVER_NAME = "server.key"
@@ -44,7 +47,14 @@ def ensure_own_keys(data: Path) -> OwnKeys:
 
 def _ensure(path: Path, name: str, server_key: str | None) -> KeyFile:
     if path.exists():
-        path.chmod(key_files.MODE)
+        if path.stat().st_mode & 0o077:
+            log.warning(
+                "Others could read a key; that was put right. If they may have, delete the file "
+                "and the next start makes another.",
+                action="own_keys",
+                path=str(path),
+            )
+            path.chmod(key_files.MODE)
         return key_files.read(path)
     made = new_pair(name, server_key)
     _put(path, made)

@@ -12,7 +12,7 @@ from recollect.protocol.operation import Operation, operation
 Name = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$(?!\n)",
         description="Name of the identity: letters, digits and _ . @ -",
     ),
 ]
@@ -28,11 +28,14 @@ Pattern = Annotated[
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/identities"))
 class CreateIdentity(Operation[records.IdentityChanged], frozen=True):
-    """Make an identity known by its public key; it may do nothing until it is granted something."""
+    """Make an identity known by its public key; it may do nothing until it is granted something.
+
+    The name of one that was revoked can be given again, with another key.
+    """
 
     name: Name
     public_key: Annotated[
-        Annotated[str, Meta(pattern=r"^[\x21-\x7e]{40}$")] | None,
+        Annotated[str, Meta(min_length=40, max_length=40)] | None,
         Meta(description="Its CURVE public key in Z85: 40 characters."),
     ] = None
     requests_per_s: Annotated[
@@ -52,7 +55,10 @@ class ListIdentities(Operation[records.IdentitiesListed], frozen=True):
 
 @operation(access="admin", everywhere=True, http=("PUT", "/v1/identities/{name}/grants"))
 class GrantAccess(Operation[records.IdentityChanged], frozen=True):
-    """Let an identity read, write or administer a namespace and all below it."""
+    """Let an identity read, write or administer a namespace and all below it; effective at once.
+
+    An earlier grant on the same pattern is replaced.
+    """
 
     name: Name
     pattern: Pattern
