@@ -10,6 +10,7 @@ import typer
 from recollect._version import VERSION
 from recollect.cli import (
     INTERRUPTED,
+    audit_commands,
     backup_commands,
     doctor_command,
     embedding_commands,
@@ -18,7 +19,7 @@ from recollect.cli import (
     search_commands,
     status_commands,
 )
-from recollect.cli.lazy_groups import ModelsGroup
+from recollect.cli.lazy_groups import KeysGroup, ModelsGroup
 from recollect.cli.output import out
 
 app = typer.Typer(
@@ -68,7 +69,9 @@ PANELS = {
     "Look after it": (
         status_commands.ping,
         status_commands.stats,
+        status_commands.whoami,
         doctor_command.doctor,
+        audit_commands.audit,
         backup_commands.backup,
         backup_commands.restore,
         embedding_commands.reembed,
@@ -82,6 +85,12 @@ app.add_typer(
     typer.Typer(cls=ModelsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
     name="models",
     help="Install and find the models that turn text into vectors.",
+    rich_help_panel="Look after it",
+)
+app.add_typer(
+    typer.Typer(cls=KeysGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="keys",
+    help="Make keys, and say what their holders may do.",
     rich_help_panel="Look after it",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,9 @@ from rich.text import Text
 from recollect.cli import options
 from recollect.cli.calling import client_of
 from recollect.cli.failures import USAGE, Failure, reporting
+from recollect.cli.local_key import local_key, reachable
 from recollect.cli.output import counted, err, out, print_json, show_failure, size
+from recollect.client.settings import KEY_FILE_VARIABLE
 from recollect.protocol.errors import Unreachable
 
 BACKUP_S = 3600.0
@@ -32,6 +35,7 @@ def backup(
         ),
     ] = None,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Copy the whole store, as it is at one moment, also while it is in use."""
@@ -46,9 +50,9 @@ def backup(
             )
         with err.status("Copying …"):
             if data is not None:
-                answer = _back_up_folder(Path(data), target)
+                answer = _back_up_folder(Path(data), key_file, target)
             else:
-                answer = _back_up_through(endpoint, target)
+                answer = _back_up_through(endpoint, key_file, target)
         if as_json:
             return print_json(answer)
         out.print(
@@ -61,9 +65,9 @@ def backup(
         )
 
 
-def _back_up_through(endpoint: str | None, target: Path) -> dict[str, Any]:
+def _back_up_through(endpoint: str | None, key_file: str | None, target: Path) -> dict[str, Any]:
     """Let the orchestrator make the copy."""
-    with client_of(endpoint) as client:
+    with client_of(endpoint, key_file) as client:
         try:
             client.ping()
         except Unreachable as error:
@@ -76,11 +80,10 @@ def _back_up_through(endpoint: str | None, target: Path) -> dict[str, Any]:
         return {**client.backup(str(target), timeout=BACKUP_S)}
 
 
-def _back_up_folder(folder: Path, target: Path) -> dict[str, Any]:
+def _back_up_folder(folder: Path, key_file: str | None, target: Path) -> dict[str, Any]:
     """Make the copy here; if an orchestrator serves the folder, through that one."""
     from recollect.cli.restoring import back_up_unserved
-    from recollect.cli.running import announcement
-    from recollect.orchestrator.data_folder import FolderInUse
+    from recollect.orchestrator.data_folder import FolderInUse, announcement
 
     try:
         return {"status": "success", **back_up_unserved(folder, target)}
@@ -88,7 +91,13 @@ def _back_up_folder(folder: Path, target: Path) -> dict[str, Any]:
         announced = announcement(folder)
         if announced is None:
             raise
-        return _back_up_through(str(announced["endpoint"]), target)
+        endpoint = reachable(str(announced["endpoint"]))
+        return _back_up_through(endpoint, key_file or _own_key(folder, endpoint), target)
+
+
+def _own_key(folder: Path, endpoint: str) -> str | None:
+    own = None if os.environ.get(KEY_FILE_VARIABLE) else local_key(folder, endpoint)
+    return None if own is None else str(own)
 
 
 def restore(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from recollect.cli.failures import Failure, reporting
+from recollect.cli.local_key import key_for
 from recollect.cli.output import show_failure
 from recollect.client import MemoryClient, Retry, Timeouts
 
@@ -19,15 +20,24 @@ ID_LIKE = re.compile(r"[0-9a-f-]{4,35}")
 CANDIDATES_MAX = 20
 
 
-def client_of(endpoint: str | None) -> MemoryClient:
+def client_of(endpoint: str | None, key_file: str | None = None) -> MemoryClient:
     """A client that gives up as soon as somebody at a terminal would."""
-    return MemoryClient(endpoint, agent_id=AGENT_ID, retry=RETRY, timeouts=TIMEOUTS)
+    return MemoryClient(
+        endpoint,
+        key_file=key_for(endpoint, key_file),
+        agent_id=AGENT_ID,
+        retry=RETRY,
+        timeouts=TIMEOUTS,
+    )
 
 
 @contextmanager
-def calling(endpoint: str | None, *, as_json: bool) -> Iterator[MemoryClient]:
+def calling(
+    endpoint: str | None, key_file: str | None = None, *, as_json: bool
+) -> Iterator[MemoryClient]:
     """A client whose errors end the command with a message and the right exit code."""
-    with reporting(partial(show_failure, as_json=as_json)), client_of(endpoint) as client:
+    show = partial(show_failure, as_json=as_json)
+    with reporting(show), client_of(endpoint, key_file) as client:
         yield client
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,18 +10,19 @@ from pathlib import Path
 
 from recollect._version import VERSION
 from recollect.cli.findings import Finding, fail, ok, warn
+from recollect.cli.key_checks import check_keys
+from recollect.cli.local_key import local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
-from recollect.cli.running import announcement
 from recollect.client import MemoryClient, Retry
-from recollect.client.settings import endpoint_or_default
+from recollect.client.settings import KEY_FILE_VARIABLE, endpoint_or_default
 from recollect.config import ConfigError, Settings
 from recollect.config.settings import EmbeddingSettings
 from recollect.models.catalogue import CATALOGUE
 from recollect.models.errors import ModelError
 from recollect.models.locating import find
-from recollect.orchestrator.data_folder import LOCK_NAME
-from recollect.protocol.errors import RecollectError
+from recollect.orchestrator.data_folder import announcement, holder_of
+from recollect.protocol.errors import AccessError, RecollectError
 
 # Versions before it can damage a database whose write-ahead log is reset at a bad moment.
 SQLITE_LEAST = (3, 51, 3)
@@ -32,7 +32,9 @@ PING_S = 3.0
 MODEL_PACKAGES = ("onnxruntime", "tokenizers")
 
 
-def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iterator[Finding]:
+def check_up(
+    data: str | None, config: str | None, endpoint: str | None, key_file: str | None = None
+) -> Iterator[Finding]:
     """Every finding, one after the other; nothing is changed."""
     yield _sqlite()
     settings = Settings()
@@ -57,7 +59,8 @@ def check_up(data: str | None, config: str | None, endpoint: str | None) -> Iter
         yield fail("data", f"{folder} is not a folder.", "Choose another with --data.")
     else:
         yield warn("data", f"{folder} does not exist yet.", "`recollect up` makes it.")
-    yield _orchestrator(folder, endpoint)
+    yield from check_keys(folder, key_file)
+    yield _orchestrator(folder, endpoint, key_file)
 
 
 def _sqlite() -> Finding:
@@ -132,27 +135,13 @@ def _folder(folder: Path) -> Iterator[Finding]:
     )
 
 
-def holder_of(folder: Path) -> str | None:
-    """The process that has the folder to itself just now; None if nobody has."""
-    try:
-        with (folder / LOCK_NAME).open() as file:
-            try:
-                # Shared and let go at once: two check-ups do not see each other.
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return file.read().strip() or "unknown"
-    except OSError:
-        pass
-    return None
-
-
 def _database(folder: Path) -> Iterator[Finding]:
     from recollect.cli.database_checks import check_database  # needs faiss's numpy
 
     yield from check_database(folder)
 
 
-def _orchestrator(folder: Path, named: str | None) -> Finding:
+def _orchestrator(folder: Path, named: str | None, key_file: str | None) -> Finding:
     """Whether somebody answers: where it was said, else where the folder's orchestrator listens."""
     holder, announced = holder_of(folder), announcement(folder)
     serving = holder is not None and announced is not None and str(announced["pid"]) == holder
@@ -163,11 +152,16 @@ def _orchestrator(folder: Path, named: str | None) -> Finding:
             "It may still be starting: look again in a moment.",
         )
     if named is None and announced is not None and serving:
-        named = str(announced["endpoint"])
+        named = reachable(str(announced["endpoint"]))
     endpoint = endpoint_or_default(named)
     try:
-        with MemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
+        key: str | Path | None = key_file
+        if key is None and not os.environ.get(KEY_FILE_VARIABLE):
+            key = local_key(folder, endpoint)
+        with MemoryClient(endpoint, key_file=key, retry=Retry(attempts_max=1)) as client:
             pong = client.ping(timeout=PING_S)
+    except AccessError as error:
+        return fail("orchestrator", error.message, "Name a key that it knows with --key-file.")
     except RecollectError as error:
         if serving:
             return fail(

@@ -15,6 +15,7 @@ def doctor(
     data: options.Data = None,
     config: options.Config = None,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Look for trouble, and say what to do about it. Changes nothing; works while all runs."""
@@ -23,7 +24,7 @@ def doctor(
         from recollect.cli.findings import show_findings
 
         with err.status("Looking …"):
-            findings = list(check_up(data, config, endpoint))
+            findings = list(check_up(data, config, endpoint, key_file))
         failed = [finding for finding in findings if finding.state == "fail"]
         if as_json:
             print_json(

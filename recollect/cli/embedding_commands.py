@@ -50,10 +50,11 @@ def reembed(
         bool, typer.Option("--wait/--no-wait", help="Stay until it is done.", metavar="")
     ] = True,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Embed all memories anew with another model, in the background; searches go on meanwhile."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         with _showing(quiet=as_json or not wait) as report:
             # Whether there is such a provider, the orchestrator says.
             answer = client.reembed(model, cast(Literal["local"], provider), dimensions)

@@ -27,6 +27,8 @@ USAGE = 2
 ADVICE = {
     "not_found": "`recollect list` shows what there is.",
     "already_exists": "Choose another key, or read the one that is there.",
+    "unauthenticated": "Commands take --key-file FILE. On the machine of the orchestrator, "
+    "RECOLLECT_DATA=<its data folder> is enough.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
     "embedder_unavailable": "Words still find: use `recollect search` without --semantic.",
@@ -73,8 +75,10 @@ def explained(error: Exception) -> Failure | None:
     name = f"{type(error).__module__}.{type(error).__name__}"
     if name == "recollect.config.problems.ConfigError":
         return _of_config(error)
-    if name == "recollect.orchestrator.process.NotLoopback":
-        return Failure("not_loopback", str(error), exit_code=USAGE)
+    if name == "recollect.orchestrator.process.NobodyKnown":
+        return Failure("nobody_known", str(error), exit_code=USAGE)
+    if name == "recollect.protocol.key_files.BadKeyFile":
+        return Failure("bad_key_file", str(error))
     if name == "recollect.orchestrator.data_folder.FolderInUse":
         return Failure("folder_in_use", str(error))
     if name == "recollect.orchestrator.storage.migrations.SchemaError":
@@ -95,12 +99,13 @@ def explained(error: Exception) -> Failure | None:
 
 
 def _of_a_call(error: RecollectError) -> Failure:
-    wrong_endpoint = isinstance(error, InvalidArgument) and error.details.get("field") == "endpoint"
+    field = error.details.get("field") if isinstance(error, InvalidArgument) else None
+    wrong_option = field in ("endpoint", "key_file")
     return Failure(
         error.code,
         error.message,
-        "" if wrong_endpoint else ADVICE.get(error.code, ""),
-        exit_code=USAGE if wrong_endpoint else FAILED,
+        "" if wrong_option else ADVICE.get(error.code, ""),
+        exit_code=USAGE if wrong_option else FAILED,
         **error.details,
     )
 

@@ -6,14 +6,15 @@ every command that has nothing to do with them, need not wait.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 
-class ModelsGroup(TyperGroup):
-    """`recollect models …`."""
+class LazyGroup(TyperGroup):
+    """A group that is there by name, and whose commands come when they are asked for."""
 
     # Typer has its own copy of click or the installed one, by its version: hence Any.
     def list_commands(self, ctx: Any) -> list[str]:
@@ -22,9 +23,29 @@ class ModelsGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return self._real().get_command(ctx, cmd_name)
 
-    def _real(self) -> TyperGroup:
-        from recollect.cli.models_command import models
+    @abstractmethod
+    def _group(self) -> typer.Typer:
+        """The group itself, from its module."""
 
-        command = typer.main.get_command(models)
+    def _real(self) -> TyperGroup:
+        command = typer.main.get_command(self._group())
         assert isinstance(command, TyperGroup)
         return command
+
+
+class ModelsGroup(LazyGroup):
+    """`recollect models …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.models_command import models
+
+        return models
+
+
+class KeysGroup(LazyGroup):
+    """`recollect keys …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.keys_command import keys
+
+        return keys

@@ -73,10 +73,11 @@ def add(
         str | None, typer.Option(help="Id of the memory that it is a part of.", metavar="ID")
     ] = None,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Store a memory."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.add_memory(
             content_from(text),
             memory_type,
@@ -95,10 +96,13 @@ def add(
 
 
 def get(
-    memory_id: MemoryId, endpoint: options.Endpoint = None, as_json: options.AsJson = False
+    memory_id: MemoryId,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show one memory, whole."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.get_memory(whole_id(client, memory_id))
         if as_json:
             return print_json(answer)
@@ -114,10 +118,11 @@ def list_(
     ] = False,
     full_ids: options.FullIds = False,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List memories, the newest first."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         if everything:
             answer = _all_pages(client, namespace, memory_type)
         else:
@@ -173,10 +178,11 @@ def history(
     memory_id: MemoryId,
     limit: options.Limit = 50,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the versions of a memory, the newest first, also of a deleted one."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.history(whole_id(client, memory_id), limit)
         if as_json:
             return print_json(answer)

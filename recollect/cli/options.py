@@ -19,6 +19,15 @@ Endpoint = Annotated[
         metavar="ENDPOINT",
     ),
 ]
+KeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--key-file",
+        help="The key to come in with; else RECOLLECT_KEY_FILE, else that of the data folder.",
+        show_default=False,
+        metavar="FILE",
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the answer, or the error, as JSON.", metavar="")
 ]

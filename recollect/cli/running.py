@@ -17,12 +17,13 @@ from rich.text import Text
 
 from recollect._version import VERSION
 from recollect.cli.failures import FAILED, USAGE, Failure
+from recollect.cli.local_key import local_key_in, reachable
 from recollect.cli.output import clean, err, out
 from recollect.cli.supervisor import Program, StartFailed, Supervisor
 from recollect.client import AsyncMemoryClient, Retry
 from recollect.client.settings import DEFAULT_ENDPOINT
 from recollect.config import Settings
-from recollect.orchestrator.data_folder import ANNOUNCEMENT_NAME
+from recollect.orchestrator.data_folder import announcement
 from recollect.protocol.errors import RecollectError
 
 PING_S = 1.0
@@ -43,8 +44,9 @@ class Orchestrator:
         self.endpoint = settings.network.bind
         self.wanted_model = settings.embedding.model
         self.wants_local = settings.embedding.provider == "local"
-        # What it says of its embedding, once it is ready.
+        # What it says of its embedding, and whether it asks for keys, once it is ready.
         self.embedding: dict[str, Any] | None = None
+        self.asks_for_keys = False
         self._config = ["--config", config] if config else []
         self._stop_s = settings.network.drain_s + STOP_SLACK_S
 
@@ -65,13 +67,17 @@ class Orchestrator:
         if announced is None or announced.get("pid") != pid:
             return False
         endpoint = str(announced["endpoint"])
+        key_file = local_key_in(self.folder) if announced.get("keys") else None
         try:
-            async with AsyncMemoryClient(endpoint, retry=Retry(attempts_max=1)) as client:
+            async with AsyncMemoryClient(
+                reachable(endpoint), key_file=key_file, retry=Retry(attempts_max=1)
+            ) as client:
                 await client.ping(timeout=PING_S)
                 self.embedding = await _embedding(client)
         except RecollectError:
             return False
         self.endpoint = endpoint
+        self.asks_for_keys = key_file is not None
         return True
 
 
@@ -80,19 +86,6 @@ async def _embedding(client: AsyncMemoryClient) -> dict[str, Any] | None:
         return (await client.stats(timeout=PING_S))["embedding"]
     except RecollectError:
         return None  # It serves all the same; `recollect stats` will tell.
-
-
-def announcement(folder: Path) -> dict[str, Any] | None:
-    """What the orchestrator that serves a folder, or died over it, left word of."""
-    try:
-        announced = json.loads((folder / ANNOUNCEMENT_NAME).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return (
-        announced
-        if isinstance(announced, dict) and {"pid", "endpoint"} <= announced.keys()
-        else None
-    )
 
 
 class Narrator:
@@ -144,7 +137,8 @@ def own_command() -> str:
 
 def welcome(orchestrator: Orchestrator) -> Text:
     """Where everything is, and what to do first; without a frame, so that it can be copied."""
-    usual = orchestrator.endpoint == DEFAULT_ENDPOINT
+    endpoint = reachable(orchestrator.endpoint)
+    usual = endpoint == DEFAULT_ENDPOINT
     text = Text.assemble((f"Recollect {VERSION} is up.\n", "bold green"))
     for name, value in (
         ("endpoint", orchestrator.endpoint),
@@ -155,17 +149,24 @@ def welcome(orchestrator: Orchestrator) -> Text:
     if orchestrator.embedding is not None:
         text.append(f"  {'model':<10}", "dim")
         text.append(_model_line(orchestrator, orchestrator.embedding)).append("\n")
+    if orchestrator.asks_for_keys:
+        text.append(f"  {'keys':<10}", "dim")
+        text.append("asked for; `recollect keys new NAME` makes one for somebody else\n")
     text.append("\nTry it in another terminal:\n", "dim")
     if not usual:
-        text.append(f"  export RECOLLECT_ENDPOINT={orchestrator.endpoint}\n")
+        text.append(f"  export RECOLLECT_ENDPOINT={endpoint}\n")
+    if orchestrator.asks_for_keys:
+        text.append(f"  export RECOLLECT_KEY_FILE={local_key_in(orchestrator.folder)}\n")
     command = own_command()
     text.append(f'  {command} add "The build is green since Tuesday."\n')
     text.append(f'  {command} recall "How is the build?"\n')
     text.append("\nOr from Python:\n", "dim")
-    given = "" if usual else f'"{orchestrator.endpoint}"'
+    given = [] if usual else [f'"{endpoint}"']
+    if orchestrator.asks_for_keys:
+        given.append(f'key_file="{local_key_in(orchestrator.folder)}"')
     text.append(
         "  from recollect import MemoryClient\n"
-        f"  with MemoryClient({given}) as memory:\n"
+        f"  with MemoryClient({', '.join(given)}) as memory:\n"
         '      memory.add_memory("The build is green since Tuesday.")\n'
         '      print(memory.recall("How is the build?")["results"])\n'
     )

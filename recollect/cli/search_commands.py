@@ -99,10 +99,11 @@ def recall(
     cursor: Cursor = None,
     full_ids: options.FullIds = False,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Find what helps with a question: by words, by meaning, and by who said it and when."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.recall(
             question,
             limit,
@@ -146,10 +147,11 @@ def search(
     cursor: Cursor = None,
     full_ids: options.FullIds = False,
     endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Find memories by their words alone, or with --semantic by their meaning alone."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         filters = filters_from(filter_text, where)
         if semantic:
             of_type = {"memory_type": memory_type} if memory_type else None

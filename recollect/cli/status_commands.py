@@ -10,13 +10,17 @@ from rich.text import Text
 from recollect._version import VERSION
 from recollect.cli import options
 from recollect.cli.calling import calling
-from recollect.cli.output import counted, in_words, out, print_json
+from recollect.cli.output import clean, counted, in_words, out, print_json
 from recollect.cli.stats_view import show_stats
 
 
-def ping(endpoint: options.Endpoint = None, as_json: options.AsJson = False) -> None:
+def ping(
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Ask whether the orchestrator is there, and how fast it answers."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.ping()
         if as_json:
             return print_json(answer)
@@ -39,13 +43,35 @@ def ping(endpoint: options.Endpoint = None, as_json: options.AsJson = False) -> 
         )
 
 
-def stats(endpoint: options.Endpoint = None, as_json: options.AsJson = False) -> None:
+def stats(
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Show counts, sizes, queues and rates."""
-    with calling(endpoint, as_json=as_json) as client:
+    with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.stats()
         if as_json:
             return print_json(answer)
         show_stats(answer, client.endpoint)
+
+
+def whoami(
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show who you are to the orchestrator, and what you may do."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        answer = client.who_am_i()
+        if as_json:
+            return print_json(answer)
+        text = Text.assemble((answer["identity"], "bold green"), f" at {client.endpoint}")
+        for grant in answer["grants"]:
+            text.append(f"\n  {grant['access']:<6} {clean(grant['pattern'])}")
+        if not answer["grants"]:
+            text.append("\n  may do nothing yet: `recollect keys grant` changes that", "yellow")
+        out.print(text, soft_wrap=True)
 
 
 def version(as_json: options.AsJson = False) -> None:

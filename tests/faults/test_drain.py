@@ -152,7 +152,8 @@ def check_nothing_left(
     """The lock is free, the announcement is gone, no log of SQLite's and no process stays; of the
     index, nothing unfinished."""
     left = {path.name for path in process.data.iterdir()}
-    trial.check(left == {"recollect.db", "index", LOCK_NAME}, f"the folder holds {sorted(left)}")
+    wanted = {"recollect.db", "index", "keys", LOCK_NAME}
+    trial.check(left == wanted, f"the folder holds {sorted(left)}")
     unfinished = list((process.data / "index").glob("*/*.partial"))
     trial.check(not unfinished, f"the index holds {unfinished}")
     trial.check(ANNOUNCEMENT_NAME not in left, "it still says that it serves")

@@ -136,11 +136,14 @@ def test_a_taken_port_is_a_clear_error(alone: CommandLine) -> None:
             assert "Traceback" not in answer.err
 
 
-def test_an_endpoint_beyond_this_machine_is_refused(alone: CommandLine) -> None:
+def test_an_endpoint_beyond_this_machine_is_refused_while_nobody_has_a_key(
+    alone: CommandLine,
+) -> None:
     for command in ("up", "orchestrator"):
         answer = alone(command, "--data", "data", "--bind", f"tcp://0.0.0.0:{free_port()}")
         assert answer.code == 2
-        assert "(not_loopback)" in answer.err
+        assert "recollect keys new NAME" in answer.err + answer.out
+        assert "nobody_known" in answer.err + answer.out
 
 
 def test_what_is_not_a_database_is_a_clear_error(alone: CommandLine) -> None:
