@@ -56,21 +56,24 @@ from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.ranking import Weights
 from recollect.orchestrator.search.scope import Scoping
+from recollect.orchestrator.services.audit import AuditService
 from recollect.orchestrator.services.batches import BatchService
 from recollect.orchestrator.services.changing import Changing
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.services.embedding import EmbeddingService
 from recollect.orchestrator.services.groups import GroupService
-from recollect.orchestrator.services.keyed import KeyedService
 from recollect.orchestrator.services.identities import IdentityService
+from recollect.orchestrator.services.keyed import KeyedService
 from recollect.orchestrator.services.keyed_reads import KeyedReadService
 from recollect.orchestrator.services.listing import ListingService
 from recollect.orchestrator.services.memories import MemoryService
+from recollect.orchestrator.services.namespaces import NamespaceService
 from recollect.orchestrator.services.recalling import RecallService
 from recollect.orchestrator.services.relationships import RelationshipService
 from recollect.orchestrator.services.searching import SearchService
 from recollect.orchestrator.services.session_reading import SessionReadingService
 from recollect.orchestrator.services.sessions import SessionService
+from recollect.orchestrator.services.squashing import SquashingService
 from recollect.orchestrator.services.system import SystemService
 from recollect.orchestrator.sessions.state import States
 from recollect.orchestrator.sessions.temporary import TemporaryState
@@ -128,20 +131,24 @@ class Orchestrator:
         storage, accesses = self.storage, self._accesses
         self._late = LateEmbedding(storage, store)
         self._reembedding = Reembedding(storage, self.meanings)
-        temporary = TemporaryState(settings.sessions.temp_sessions_max)
+        temporary = TemporaryState(
+            settings.sessions.temp_sessions_max, settings.sessions.temp_bytes_max
+        )
         states = States(validator, settings.sessions, temporary)
         changing = Changing(storage, store, drafting)
         keys = Keys(store, validator)
+        refusals = RefusalLog(storage)
+        self.attempts = Attempts(refusals, clock, time.monotonic)
+        self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
         deletion = DeletionService(store, validator)
         listing = ListingService(storage, store, scoping, validator)
         handlers = handlers_of(
             MemoryService(storage, store, drafting, changing, fading, accesses),
             deletion,
-        refusals = RefusalLog(storage)
-        self.attempts = Attempts(refusals, clock, time.monotonic)
-        self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
             KeyedService(store, keys, drafting, changing, deletion, validator),
             KeyedReadService(storage, keys, listing, accesses),
+            NamespaceService(storage, validator),
+            SquashingService(storage, validator),
             BatchService(storage, store, drafting, validator),
             listing,
             SearchService(storage, store, lexical, nearest, past, scoping, validator, accesses),
@@ -163,10 +170,17 @@ class Orchestrator:
                 accesses,
             ),
             EmbeddingService(self._providers, self.meanings, self._reembedding),
+            AuditService(storage, scoping, validator, clock),
             RelationshipService(storage, store, validator),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),
             SessionReadingService(storage, states, validator),
+            IdentityService(
+                storage,
+                self.keyring,
+                validator,
+                own_keys.server.public_key if own_keys else None,
+            ),
             SystemService(
                 storage,
                 store,
@@ -175,12 +189,6 @@ class Orchestrator:
                 self.errors,
                 validator,
                 clock.now_us(),
-            IdentityService(
-                storage,
-                self.keyring,
-                validator,
-                own_keys.server.public_key if own_keys else None,
-            ),
                 lambda: self.dispatcher.describe(),
             ),
         )
@@ -197,14 +205,6 @@ class Orchestrator:
         )
         self._background: list[asyncio.Task[None]] = []
 
-    async def start(self) -> None:
-        """Make ready to answer."""
-        choice = await self._choose_model()
-        loaded = await load_index(self.storage, self.meanings.current)
-        log.info(
-            "The vector index is loaded.",
-            action="load_index",
-            model=self.meanings.current.model,
     async def know_keys(self) -> None:
         """Learn who is known by which key, and keep up with it; for a server that asks for keys."""
         await self.keyring.load()
@@ -213,6 +213,14 @@ class Orchestrator:
             asyncio.create_task(self.attempts.run()),
         ]
 
+    async def start(self) -> None:
+        """Make ready to answer."""
+        choice = await self._choose_model()
+        loaded = await load_index(self.storage, self.meanings.current)
+        log.info(
+            "The vector index is loaded.",
+            action="load_index",
+            model=self.meanings.current.model,
             vectors=len(self.meanings.current.index),
             from_storage=loaded,
         )
@@ -274,6 +282,7 @@ class Orchestrator:
         except TimeoutError:
             in_time = False
         await self._reembedding.stop()
+        self.attempts.flush()
         try:
             await self._accesses.flush()
         except RecollectError as error:
@@ -282,7 +291,6 @@ class Orchestrator:
         await asyncio.to_thread(self.storage.close)
         self.meanings.current.embedding.close()
         await asyncio.to_thread(self.meanings.current.index.close)
-        self.attempts.flush()
         return in_time
 
     async def _flush_accesses(self) -> None:
