@@ -373,6 +373,8 @@ INSERT INTO sessions VALUES('01a1e891-0a7c-702e-9710-b8a19b8756e2','alice','conv
 CREATE INDEX sessions_by_age ON sessions (created_us, id);
 CREATE INDEX sessions_by_status ON sessions (status, created_us, id);
 CREATE INDEX sessions_by_user ON sessions (user_id, created_us, id);
+CREATE INDEX sessions_open ON sessions (created_us, id)
+    WHERE status NOT IN ('terminated', 'archived');
 
 DROP TABLE IF EXISTS shadow_vectors;
 CREATE TABLE shadow_vectors (

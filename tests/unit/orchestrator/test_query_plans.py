@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from recollect.orchestrator import (
     accesses,
     idempotency,
     index_loading,
+    keys,
     late_embedding,
     memory_store,
     reembedding,
@@ -15,10 +20,47 @@ from recollect.orchestrator import (
 )
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past
 from recollect.orchestrator.search.filters import namespace_condition
-from recollect.orchestrator.services import audit, deletion, groups, listing, relationships
+from recollect.orchestrator.services import (
+    audit,
+    deletion,
+    groups,
+    listing,
+    namespaces,
+    relationships,
+    squashing,
+)
+from recollect.orchestrator.services.session_reading import IS_OPEN
+from recollect.orchestrator.sessions import rows as session_rows
+from recollect.orchestrator.sessions import state as session_state
+from recollect.orchestrator.sessions.homes import readable_sessions
 from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.protocol.errors import NotFound
+from recollect.protocol.operation import Operation
+from recollect.protocol.operations import (
+    AppendEvent,
+    CreateSession,
+    GetByKey,
+    GetSession,
+    GetState,
+    HistoryByKey,
+    Put,
+    SearchNamespace,
+)
+from tests.harness.worlds import World
 
+# All that is written by a put, a new session, an event and what goes with each of them.
+INSERTS = (
+    rows.INSERT,
+    rows.INSERT_VERSION,
+    memory_store.INSERT_VECTOR,
+    memory_store.EMBED_LATER,
+    idempotency.KEEP,
+    journal.APPEND,
+    session_rows.INSERT,
+    session_rows.INSERT_EVENT,
+)
 ALIVE = "deleted_us IS NULL AND (expires_us IS NULL OR expires_us > 0)"
 STATEMENTS = {
     "get by id": rows.SELECT_BY_ID,
@@ -76,6 +118,37 @@ STATEMENTS = {
     "AND archived_us IS NULL",
     "what has expired": "SELECT num FROM memories WHERE expires_us < ?",
     **{f"erase {at}": statement for at, statement in enumerate(memory_store.ERASE)},
+    "what a key holds": keys.HOLDER,
+    "what a key held last": keys.DELETED_LAST,
+    "what a key held then": keys.DELETED_SINCE,
+    "memories of a namespace": namespaces.MEMORIES.format(of_type=namespaces.OF_TYPE),
+    "namespaces": namespaces.NAMESPACES,
+    "memories with versions": squashing.VERSIONED,
+    "old versions": squashing.OLD.format(marks="?, ?"),
+    "a memory to squash": squashing.PRESENT_ROW,
+    "versions squashed": squashing.FORGET,
+    "session": session_rows.FIND,
+    "session changed": session_rows.CHANGE,
+    "session activated": session_rows.ACTIVATE,
+    "session moved": session_rows.SET_STATUS,
+    "session with state and events": session_rows.WHOLE,
+    "events": session_rows.EVENTS,
+    "memories unlinked": session_rows.UNLINK_MEMORIES,
+    **{f"session deleted {at}": sql for at, sql in enumerate(session_rows.DELETE)},
+    "state set": session_state.SET_KEY,
+    "state removed": session_state.REMOVE_KEY,
+    "state measured": session_state.COUNT_KEYS,
+    "all sessions": session_rows.LIST.format(condition="TRUE"),
+    "sessions of a user": session_rows.LIST.format(condition="TRUE AND user_id = ?"),
+    "sessions of who may be read": session_rows.LIST.format(
+        condition=readable_sessions(("user:a", "user:b"))[0]
+    ),
+    "sessions in a status": session_rows.LIST.format(condition="TRUE AND status = ?"),
+    "open sessions": session_rows.LIST.format(condition=f"{IS_OPEN} AND TRUE"),
+    "open sessions of a user": session_rows.LIST.format(
+        condition=f"{IS_OPEN} AND TRUE AND user_id = ?"
+    ),
+    **{f"insert {insert.table}": insert_sql(insert, 1) for insert in INSERTS},
 }
 
 
@@ -89,19 +162,112 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> SqliteSession:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_no_statement_scans_a_table(session: SqliteSession, name: str) -> None:
-    sql = STATEMENTS[name]
+    scans = scans_in(session, STATEMENTS[name])
+    assert scans in ([], ["SCAN memories"]) if name == "newest first" else scans == []
+
+
+def scans_in(session: SqliteSession, sql: str) -> list[str]:
+    """The steps of a statement that go through a whole table."""
     plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
-    steps = [str(row[3]) for row in plan]
-    scans = [
+    return [
         step
-        for step in steps
+        for step in (str(row[3]) for row in plan)
         # Walking the primary key in order up to a LIMIT, a CTE or a virtual table is no full scan.
         if step.startswith("SCAN")
         and "VIRTUAL TABLE" not in step
-        and step not in ("SCAN tree", "SCAN up", "SCAN page")
-        and not (name == "newest first" and step == "SCAN memories")
+        and "VALUES CLAUSE" not in step
+        and step not in ("SCAN tree", "SCAN up", "SCAN page", "SCAN found", "SCAN CONSTANT ROW")
     ]
-    assert scans == [], steps
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World("sqlite", Path(tmp_path_factory.mktemp("paths")) / "data")
+    for n in range(12):
+        world(Put("user:a", "k", n))
+        world(Put("user:a:b", f"k{n}", n))
+    yield world
+    world.close()
+
+
+def begun(world: World) -> str:
+    session_id: str = world(CreateSession("a"))["session_id"]
+    return session_id
+
+
+DELTA = {"a": 1, "b": None, "user:c": 2, "app:d": 3, "temp:e": 4}
+PATHS: dict[str, Callable[[World], Operation[Any]]] = {
+    "create a session": lambda world: CreateSession("a", state=DELTA),
+    "append an event": lambda world: AppendEvent(begun(world), {"said": "hello"}, DELTA),
+    "read a session": lambda world: GetSession(begun(world)),
+    "read its state": lambda world: GetState(begun(world)),
+    "put a first version": lambda world: Put("user:a", begun(world), 1),
+    "put the next version": lambda world: Put("user:a", "k", 2),
+    "read the current version": lambda world: GetByKey("user:a", "k"),
+    "read an old version": lambda world: GetByKey("user:a", "k", 3),
+    "read the past": lambda world: GetByKey("user:a", "k", as_of=1_800_000_001),
+    "read ten versions": lambda world: HistoryByKey("user:a", "k", 10),
+    "query a namespace": lambda world: SearchNamespace("user:a", limit=100),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_statement_of_a_whole_path_scans_a_table(
+    session: SqliteSession, world: World, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = PATHS[path](world)
+    said: list[str] = []
+    execute, executemany = SqliteSession.execute, SqliteSession.executemany
+
+    def heard(self: SqliteSession, sql: str, params: Any = ()) -> Any:
+        said.append(sql)
+        return execute(self, sql, params)
+
+    def heard_many(self: SqliteSession, sql: str, rows: Any) -> None:
+        said.append(sql)
+        executemany(self, sql, rows)
+
+    monkeypatch.setattr(SqliteSession, "execute", heard)
+    monkeypatch.setattr(SqliteSession, "executemany", heard_many)
+    try:
+        world(operation, key=path)
+    except NotFound:
+        assert path == "read the past"
+    monkeypatch.undo()
+    assert said
+    scans = {sql: found for sql in said if (found := scans_in(session, sql))}
+    assert scans == {}
+
+
+# What is read page by page, however much there is of it.
+IN_ORDER = (
+    "memories of a namespace",
+    "memories with versions",
+    "events",
+    "what a key held last",
+    "history",
+    "all sessions",
+    "sessions of a user",
+    "sessions in a status",
+    "open sessions",
+    "open sessions of a user",
+)
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_a_page_is_read_in_its_order_without_sorting(session: SqliteSession, name: str) -> None:
+    sql = STATEMENTS[name]
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    assert not any("TEMP B-TREE" in str(row[3]) for row in plan), plan
+
+
+def test_namespaces_are_counted_without_reading_memories(session: SqliteSession) -> None:
+    plan = session.execute(
+        f"EXPLAIN QUERY PLAN {namespaces.NAMESPACES}", [0] * namespaces.NAMESPACES.count("?")
+    )
+    searches = [str(row[3]) for row in plan if str(row[3]).startswith("SEARCH")]
+    assert len(searches) == 3
+    assert all("USING COVERING INDEX memories_by_namespace (" in step for step in searches), plan
 
 
 def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:

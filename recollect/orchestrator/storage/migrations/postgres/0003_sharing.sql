@@ -33,7 +33,7 @@ CREATE INDEX sessions_by_user ON sessions (user_id, created_us, id);
 CREATE INDEX sessions_by_age ON sessions (created_us, id);
 CREATE INDEX sessions_by_status ON sessions (status, created_us, id);
 CREATE INDEX sessions_open ON sessions (created_us, id)
-    WHERE status IN ('created', 'active', 'paused');
+    WHERE status NOT IN ('terminated', 'archived');
 
 -- What happened in a session; positions count from 1 without a gap.
 CREATE TABLE session_events (
