@@ -6,127 +6,76 @@ archived.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Literal
 
-import msgspec
-
+from recollect.orchestrator.consolidation.regions import is_region
 from recollect.orchestrator.consolidation.statements import (
+    DATE_WORDS,
     FILLERS,
+    IDLE,
     NEGATIONS,
     Statement,
     Token,
-    opposites,
+    opposite_states,
+    opposite_verbs,
+    words_in,
 )
 from recollect.orchestrator.consolidation.subjects import Said
-
-Kind = Literal["duplicate", "contradiction"]
+from recollect.orchestrator.search.calendar_words import MONTHS, WEEKDAYS
 
 SPELLING_RATIO = 0.8
 SPELLED_CHARS_MIN = 5
 COMMON_WORDS_MIN = 3
 """Below that, two texts that differ in a number have too little in common to be about the same."""
 CHANGED_TOKENS_MAX = 4
-OPPOSITES = opposites()
+OPPOSITE_STATES = opposite_states()
+OPPOSITE_VERBS = opposite_verbs()
 COPULAS = frozenset({"is", "are", "was", "were"})
-# Verbs that state how something is, and not that something happened: what is so cannot be
-# otherwise as well, what happened may have happened twice.
-STATES = COPULAS | frozenset(
-    [
-        "has",
-        "have",
-        "costs",
-        "cost",
-        "needs",
-        "need",
-        "takes",
-        "take",
-        "requires",
-        "require",
-        "expires",
-        "expire",
-        "starts",
-        "start",
-        "ends",
-        "end",
-        "listens",
-        "listen",
-        "supports",
-        "support",
-        "contains",
-        "contain",
-        "lasts",
-        "last",
-        "weighs",
-        "weigh",
-        "must",
-        "should",
-        "can",
-        "will",
-        "runs",
-        "run",
-        "opens",
-        "open",
-        "closes",
-        "close",
-        "owns",
-        "allows",
-        "allow",
-        "holds",
-        "hold",
-        "uses",
-        "use",
-        "equals",
-        "measures",
-        "keeps",
-        "keep",
-        "stores",
-        "store",
-        "lives",
-        "live",
-        "works",
-        "work",
-        "belongs",
-        "belong",
-        "likes",
-        "like",
-        "eats",
-        "eat",
-        "drinks",
-        "drink",
-        "wants",
-        "want",
-        "prefers",
-        "prefer",
-    ]
+DEFINITE = frozenset({"the", "my", "our", "his", "her", "its", "their", "your"})
+# What stands right after one of these is how much something is, which it is only once. A number
+# anywhere else tells things apart, as in "ticket 7 is closed", or is one of several, as in "the bus
+# leaves at 9".
+MEASURING = COPULAS | words_in(
+    "costs cost needs need takes take requires require lasts last weighs weigh equals measures "
+    "holds hold has have allows allow"
 )
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What two texts are to each other, and why."""
-
-    kind: Kind
-    reason: str
+# One word for each pair of opposites.
+_OPPOSED = {word: min(pair) for pair in OPPOSITE_STATES | OPPOSITE_VERBS for word in pair}
+_WEEKDAYS = frozenset(word.lower() for word in WEEKDAYS)
+_MONTHS = frozenset(word.lower() for word in MONTHS)
 
 
 def same(one: Statement, other: Statement) -> bool:
     """Whether two texts say the same in nearly the same words."""
-    if one.negated != other.negated or one.historic != other.historic:
+    if one.negated != other.negated or one.historic != other.historic or one.asks != other.asks:
         return False
     left, right = _spoken(one), _spoken(other)
     if not left or not right:
         return False
     if [t.stem for t in left if t.number] != [t.stem for t in right if t.number]:
         return False
-    if not _alike(sorted(left, key=_stem), sorted(right, key=_stem)):
+    if one.links != other.links or _twice_negated(one) or _twice_negated(other):
         return False
     return _alike(left, right) or _turned(one, other)
 
 
+def skeleton(statement: Statement) -> tuple[str, ...]:
+    """What two short texts have in common if they say the same or contradict each other by a
+    negation, a number or a word and its opposite: texts of different skeletons need no comparing,
+    but for their spelling."""
+    return tuple(
+        sorted("#" if t.number else _OPPOSED.get(t.stem, t.stem) for t in _spoken(statement))
+    )
+
+
 def contradiction(one: Statement, other: Statement) -> str | None:
     """Why two texts that are near in meaning cannot both hold; None if they can."""
-    if one.historic != other.historic:
+    # What was may have been otherwise at another time, and a question denies nothing.
+    if one.historic or other.historic or one.asks or other.asks or one.links != other.links:
         return None
     left, right = [t.stem for t in _spoken(one)], [t.stem for t in _spoken(other)]
     if one.negated != other.negated:
@@ -141,17 +90,19 @@ def contradiction(one: Statement, other: Statement) -> str | None:
         return None
     _, start, end, other_start, other_end = changes[0]
     gone, came = left[start:end], right[other_start:other_end]
-    if frozenset((*gone, *came)) in OPPOSITES and len(gone) == len(came) == 1:
+    if len(gone) == len(came) == 1 and _opposed(one, other, start, other_start):
         return f"{gone[0]} against {came[0]}"
     return _other_number(one, other, (start, end), (other_start, other_end))
 
 
-def said_otherwise(one: Said, other: Said, *, historic: bool) -> str | None:
-    """Why two things said of the same subject cannot both hold; None if they can.
-
-    `historic` says that one text is about the past and the other is not.
-    """
-    if historic or one.place != other.place:
+def said_otherwise(one: Said, other: Said) -> str | None:
+    """Why two things said of the same subject cannot both hold; None if they can."""
+    if one.rest.historic or other.rest.historic or one.rest.asks or other.rest.asks:
+        return None
+    if one.place != other.place or one.terms != other.terms or _shapes(one) != _shapes(other):
+        return None
+    # Berlin and Germany may both be where somebody lives.
+    if is_region(one.rest.text) != is_region(other.rest.text):
         return None
     left, right = one.rest.bag, other.rest.bag
     if one.rest.negated or other.rest.negated:
@@ -159,8 +110,6 @@ def said_otherwise(one: Said, other: Said, *, historic: bool) -> str | None:
         return "one denies what the other says" if denied else None
     # What says more than the other does not contradict it.
     if left <= right or right <= left:
-        return None
-    if bool(one.rest.numbers) != bool(other.rest.numbers):
         return None
     if _alike(sorted(one.rest.content, key=_stem), sorted(other.rest.content, key=_stem)):
         return None
@@ -182,11 +131,49 @@ def _other_number(
         return None
     if len(spoken) - len(gone) < COMMON_WORDS_MIN:
         return None
-    at = one.tokens.index(gone[0])
-    before = [token.word for token in one.tokens[:at]]
-    if not any(word in STATES for word in before[1:]):
+    if any(token.word in DATE_WORDS for token in (*gone, *came)):
+        return None
+    at = _index_of(one, gone[0])
+    if at == 0 or one.tokens[at - 1].word not in MEASURING:
         return None
     return f"{' '.join(t.word for t in gone)} against {' '.join(t.word for t in came)}"
+
+
+def _opposed(one: Statement, other: Statement, at: int, other_at: int) -> bool:
+    """Whether two texts differ in words that exclude each other, where they do."""
+    left, right = _spoken(one)[at], _spoken(other)[other_at]
+    pair = frozenset((left.stem, right.stem))
+    if pair in OPPOSITE_VERBS:
+        return True
+    if pair not in OPPOSITE_STATES:
+        return False
+    places = ((one, left), (other, right))
+    return all(
+        at > 0 and text.tokens[at - 1].word in COPULAS
+        for text, at in ((text, _index_of(text, token)) for text, token in places)
+    )
+
+
+def _index_of(statement: Statement, token: Token) -> int:
+    return next(at for at, other in enumerate(statement.tokens) if other is token)
+
+
+def _twice_negated(statement: Statement) -> bool:
+    """Two negations may cancel out or not: better not to judge."""
+    return not statement.negated and any(t.word in NEGATIONS for t in statement.tokens[1:])
+
+
+def _shapes(said: Said) -> tuple[str, ...]:
+    """The kinds of numbers and dates in a value: a Friday and the third of May may be one day."""
+    return tuple(sorted({_shape(token) for token in said.rest.content if token.number}))
+
+
+def _shape(token: Token) -> str:
+    if token.word in _WEEKDAYS:
+        return "weekday"
+    if token.word in _MONTHS:
+        return "month"
+    return re.sub(r"\d+", "9", token.stem) if token.stem[0].isdigit() else "daytime"
 
 
 def _spoken(statement: Statement) -> list[Token]:
@@ -195,7 +182,7 @@ def _spoken(statement: Statement) -> list[Token]:
 
 def _bare(statement: Statement) -> list[str]:
     """The words that say something but for negations and helping verbs."""
-    return [t.stem for t in _spoken(statement) if t.word not in NEGATIONS]
+    return [t.stem for t in _spoken(statement) if t.word not in NEGATIONS | IDLE]
 
 
 def _alike(left: Sequence[Token], right: Sequence[Token]) -> bool:
@@ -210,13 +197,22 @@ def _same_word(one: Token, other: Token) -> bool:
         return False
     if min(len(one.stem), len(other.stem)) < SPELLED_CHARS_MIN or one.stem[0] != other.stem[0]:
         return False
-    if frozenset((one.stem, other.stem)) in OPPOSITES:
+    pair = frozenset((one.stem, other.stem))
+    if pair in OPPOSITE_STATES or pair in OPPOSITE_VERBS or _prefixed(one.stem, other.stem):
         return False
     return SequenceMatcher(None, one.stem, other.stem, False).ratio() >= SPELLING_RATIO
 
 
+def _prefixed(one: str, other: str) -> bool:
+    """Whether one is the other with a beginning or an end that changes what it says."""
+    long, short = (one, other) if len(one) > len(other) else (other, one)
+    return len(long) - len(short) >= 2 and (long.endswith(short) or long.startswith(short))
+
+
 def _turned(one: Statement, other: Statement) -> bool:
-    """ "A is B" and "B is A": the same, if there is but one verb and it is this one."""
+    """ "A is the B" and "the B is A": the same, if there is but one verb and B is the only one."""
+    if not any(token.word in DEFINITE for token in one.tokens):
+        return False
     sides = _around_copula(one), _around_copula(other)
     if sides[0] is None or sides[1] is None:
         return False

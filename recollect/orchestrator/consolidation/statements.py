@@ -17,78 +17,29 @@ from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
 STATEMENT_CHARS_MAX = 600
 """A longer text says many things; it is only compared as a whole."""
 
-NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot"]
-)
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a list."""
+    return frozenset(text.split())
+
+
+NEGATIONS = words_in("not no never none nobody nothing neither nor without cannot")
 # Words that say when, and so whether two texts speak of the same time at all.
-HISTORIC = frozenset(
-    [
-        "was",
-        "were",
-        "used",
-        "formerly",
-        "previously",
-        "until",
-        "ago",
-        "earlier",
-        "former",
-        "had",
-        "once",
-    ]
-)
-FIRST_PERSON = frozenset(["i", "my", "me", "mine", "myself", "i'm", "i've"])
+HISTORIC = words_in("was were used formerly previously until ago earlier former had once")
+FIRST_PERSON = words_in("i my me mine myself i'm i've we our ours us we're we've")
 # Words that may be added without anything else being said.
-FILLERS = frozenset(
-    [
-        "really",
-        "very",
-        "also",
-        "actually",
-        "currently",
-        "definitely",
-        "generally",
-        "please",
-        "remember",
-        "note",
-        "that",
-        "user",
-        "said",
-        "says",
-        "mentioned",
-        "now",
-        "still",
-        "today",
-        "basically",
-        "simply",
-        "just",
-    ]
+FILLERS = words_in(
+    "really very also actually currently definitely generally please remember note that user "
+    "said says mentioned now still today basically simply just"
 )
 NUMBER_WORDS = {
     word: str(number)
     for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ]
+        (
+            *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
+            *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"),
+            *("seventeen", "eighteen", "nineteen", "twenty"),
+        )
     )
 } | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
 # "one" mostly stands for a thing, not for a number.
@@ -97,20 +48,25 @@ DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS)) | frozense
     ["today", "tomorrow", "tonight", "morning", "afternoon", "evening", "noon", "midnight"]
 )
 # Kept though they stand among the words that nearly every text holds.
-TELLING = NEGATIONS | frozenset(
-    ["before", "after", "above", "below", "on", "off", "up", "down", "under", "over", "more"]
+TELLING = NEGATIONS | words_in("before after above below on off up down under over more like")
+# What something is or is not; before a noun they tell two things apart, as in "the private key".
+_STATES = (
+    "enabled disabled|on off|open closed|allowed forbidden|true false|accepted rejected|"
+    "approved rejected|above below|public private|online offline|active inactive|"
+    "available unavailable|required optional|mandatory optional|supported unsupported|"
+    "married divorced|passed failed|succeeded failed|synchronous asynchronous|alive dead|up down|"
+    "safe unsafe"
 )
-_OPPOSITES = (
-    "enabled disabled|enable disable|on off|open closed|allowed forbidden|allow forbid|true false|"
-    "accepted rejected|approved rejected|always never|before after|above below|public private|"
-    "online offline|active inactive|available unavailable|required optional|mandatory optional|"
-    "supported unsupported|likes dislikes|loves hates|married divorced|passed failed|"
-    "succeeded failed|synchronous asynchronous|alive dead|up down|minimum maximum|safe unsafe"
-)
+_VERBS = "enable disable|allow forbid|likes dislikes|loves hates"
+# Words that carry no meaning of their own; all other small words tell "from Rome" and "to Rome"
+# apart, or "he" and "she".
+IDLE = words_in("a an the is are am do does always")
 
 _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)?\d*|\d+\w*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 _NOT = re.compile(r"(?:n['\u2019]t)$")
+_VOWEL = re.compile(r"[^\W\d_bcdfghjklmnpqrstvwxz]")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -134,6 +90,20 @@ class Statement(msgspec.Struct, frozen=True):
     historic: bool
     personal: bool
     """It speaks of whoever wrote it."""
+    asks: bool
+    """It is a question, and so states nothing."""
+
+    @property
+    def links(self) -> list[str]:
+        """The small words that tell how the others belong together."""
+        return [
+            t.word
+            for t in self.tokens
+            if t.word in STOP_WORDS
+            and t.word not in IDLE
+            and t.word not in FILLERS
+            and t.word not in TELLING
+        ]
 
     @property
     def bag(self) -> frozenset[str]:
@@ -148,9 +118,14 @@ class Statement(msgspec.Struct, frozen=True):
         return [token.stem for token in self.content if token.name]
 
 
-def opposites() -> frozenset[frozenset[str]]:
-    """Pairs of stems that cannot both hold."""
-    return frozenset(frozenset(map(stem, pair.split())) for pair in _OPPOSITES.split("|"))
+def opposite_states() -> frozenset[frozenset[str]]:
+    """Pairs of stems of which a thing is only one at a time."""
+    return frozenset(frozenset(map(stem, pair.split())) for pair in _STATES.split("|"))
+
+
+def opposite_verbs() -> frozenset[frozenset[str]]:
+    """Pairs of stems of which one does only one."""
+    return frozenset(frozenset(map(stem, pair.split())) for pair in _VERBS.split("|"))
 
 
 def normalised(text: str) -> str:
@@ -168,27 +143,40 @@ def stem(word: str) -> str:
     """A word without the endings that do not change what is said, roughly."""
     if word in NUMBER_WORDS:
         return NUMBER_WORDS[word]
+    if _THOUSANDS.fullmatch(word):
+        return word.replace(",", "")
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
+    # An abbreviation such as https has no plural.
+    if not _VOWEL.search(word[:-1]):
+        return word
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-2] if word.endswith(("ches", "shes", "sses", "xes")) else word[:-1]
     return word
 
 
-def statement_of(text: str) -> Statement:
-    """A text taken apart."""
+def statement_of(text: str, *, begins: bool = True) -> Statement:
+    """A text taken apart; `begins` says that it is the beginning of a sentence."""
     tokens: list[Token] = []
     negated = False
-    for found in _WORD.finditer(unicodedata.normalize("NFKC", text)):
+    plain = unicodedata.normalize("NFKC", text)
+    for found in _WORD.finditer(plain):
         written = found.group().replace("\u2019", "'")
         word = written.casefold()
         if _NOT.search(word):
             negated = not negated
             word = {"won't": "will", "can't": "can"}.get(word, word[:-3])
         word = word.removesuffix("'s")
-        if word in NEGATIONS:
+        # "No, she left" answers something else.
+        if word in NEGATIONS and not (word == "no" and plain[found.end() :].startswith(",")):
             negated = not negated
-        first = not tokens or text[: found.start()].rstrip()[-1:] in (".", "!", "?", ":", "\u201c")
+        first = (begins and not tokens) or plain[: found.start()].rstrip()[-1:] in (
+            ".",
+            "!",
+            "?",
+            ":",
+            "\u201c",
+        )
         tokens.append(
             Token(
                 word,
@@ -204,6 +192,7 @@ def statement_of(text: str) -> Statement:
         negated,
         any(token.word in HISTORIC for token in tokens),
         any(token.word in FIRST_PERSON for token in tokens),
+        "?" in text,
     )
 
 

@@ -1,0 +1,64 @@
+"""What became of what: links from a memory to those it was made from, or that it stands for.
+
+`derived_from` says that a text was made from another one: whoever takes that one back must take
+back what was made from it. `replaces` says that a memory was kept and another archived for it.
+Both are relationships like any other, so they can be walked along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from recollect.orchestrator.calls import Call
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
+
+DERIVED_FROM = "derived_from"
+REPLACES = "replaces"
+
+LINK = """
+INSERT INTO relationships
+    (source_num, relationship_type, target_num, strength, created_us, created_by)
+VALUES (?, ?, ?, 1.0, ?, ?)
+ON CONFLICT (source_num, relationship_type, target_num) DO NOTHING
+"""
+UNLINK = "DELETE FROM relationships WHERE target_num = ? AND relationship_type = ?"
+MADE_FROM = """
+SELECT source_num, target_num, created_us FROM relationships
+WHERE relationship_type = 'derived_from' AND target_num IN ({marks})
+"""
+# What was archived by a consolidation for one of some memories, and is as that left it.
+STOOD_FOR = """
+SELECT DISTINCT r.target_num, i.version_before, i.version_after
+FROM relationships r
+JOIN run_items i ON i.num = r.target_num AND i.action = 'archived' AND i.undone = 0
+JOIN memories m ON m.num = r.target_num AND m.version = i.version_after
+WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'replaces')
+"""
+MARKS_MAX = 500
+
+
+def link(
+    call: Call, transaction: WriteTransaction, num: int, kind: str, targets: Iterable[int]
+) -> None:
+    """Note what a memory was made from or stands for."""
+    for target in targets:
+        transaction.execute(LINK, (num, kind, target, call.now_us, call.author))
+
+
+def made_from(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:
+    """What was made from some memories: its number, that of its source, and when."""
+    return _in_parts(session, MADE_FROM, nums)
+
+
+def stood_for(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:
+    """What some memories stand for: number, version before it was archived, and since."""
+    return _in_parts(session, STOOD_FOR, nums)
+
+
+def _in_parts(session: Session, sql: str, nums: Sequence[int]) -> list[tuple[int, int, int]]:
+    found: list[tuple[int, int, int]] = []
+    for start in range(0, len(nums), MARKS_MAX):
+        part = nums[start : start + MARKS_MAX]
+        marks = ", ".join("?" for _ in part)
+        found += [(a, b, c) for a, b, c in session.execute(sql.format(marks=marks), part)]
+    return found
