@@ -18,6 +18,7 @@ READY_WITHIN_S = 30.0
 # Most tests are about something else than meaning, and quicker without a model.
 LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed"}
 STOPPED_WITHIN_S = 30.0
+ASK_FOR_KEYS = "RECOLLECT_ACCESS_REQUIRE_KEYS"
 
 
 def free_port() -> int:
@@ -121,8 +122,15 @@ class OrchestratorProcess:
     def log(self) -> str:
         return self.log_path.read_text() if self.log_path.exists() else ""
 
+    @property
+    def local_key(self) -> Path:
+        """The key of the machine itself."""
+        return self.data / "keys" / "local.key"
+
     def client(self, **options: Any) -> MemoryClient:
-        """A new client of this orchestrator."""
+        """A new client of this orchestrator, with the key of the machine where keys are asked."""
+        if self.env.get(ASK_FOR_KEYS) == "true":
+            options.setdefault("key_file", self.local_key)
         return MemoryClient(self.endpoint, **options)
 
     def __enter__(self) -> OrchestratorProcess:

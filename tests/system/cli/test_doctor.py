@@ -13,7 +13,7 @@ from tests.system.cli.commands import CommandLine, Result, wait_for
 
 ALL_CHECKS = {
     *("sqlite", "config", "data", "disk", "lock", "database", "schema", "journal"),
-    *("vectors", "words", "orchestrator", "model"),
+    *("vectors", "words", "orchestrator", "model", "keys"),
 }
 
 
