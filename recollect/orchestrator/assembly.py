@@ -289,8 +289,9 @@ class Orchestrator:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
         # Closing waits for the writer, which must be able to settle its futures meanwhile.
         await asyncio.to_thread(self.storage.close)
-        self.meanings.current.embedding.close()
-        await asyncio.to_thread(self.meanings.current.index.close)
+        for meaning in self.meanings.opened():
+            meaning.embedding.close()
+            await asyncio.to_thread(meaning.index.close)
         return in_time
 
     async def _flush_accesses(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, ROWS_AT_ONCE
+from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.listed import numbers
@@ -37,7 +37,7 @@ async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors")
     """
     assert table in TABLES
     index = meaning.index
-    await asyncio.to_thread(index.open)
+    await to_the_end(index.open)
     missing = await storage.read(partial(_missing, table, meaning))
     misfits: list[int] = []
     for start in range(0, len(missing), PAGE_ROWS):
@@ -49,9 +49,19 @@ async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors")
     return len(missing)
 
 
+def drop_gone(table: str, meaning: Meaning, session: Session) -> None:
+    """Take out of the index what is not stored any more."""
+    meaning.index.reconcile(*_pairs(table, session))
+
+
+def _pairs(table: str, session: Session) -> tuple[Numbers, Numbers]:
+    assert table in TABLES
+    [(nums, seqs)] = session.execute(PAIRS.format(table=table))
+    return numbers(nums), numbers(seqs)
+
+
 def _missing(table: str, meaning: Meaning, session: Session) -> Numbers:
-    [(listed_nums, listed_seqs)] = session.execute(PAIRS.format(table=table))
-    nums, seqs = numbers(listed_nums), numbers(listed_seqs)
+    nums, seqs = _pairs(table, session)
 
     def trusted(kept: Numbers) -> bool:
         return _agrees(

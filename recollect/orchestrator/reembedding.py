@@ -20,9 +20,10 @@ from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.index_loading import load_index
+from recollect.orchestrator.index_loading import drop_gone, load_index
 from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
 from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
@@ -125,11 +126,13 @@ class Reembedding:
         await self.stop()
         async with self._shadow:
             coming, self._meanings.coming = self._meanings.coming, None
+            if coming is not None:
+                self._meanings.leaving.append(coming)
             await self._storage.write(lambda transaction: set_property(transaction, TARGET, None))
             self._status = {"state": "idle"}
             if coming is not None:
                 await coming.embedding.retire()
-                await asyncio.to_thread(coming.index.discard)
+                await self._discard(coming)
             await self._tidy()
         return True
 
@@ -182,8 +185,11 @@ class Reembedding:
         await storage.write(lambda transaction: set_property(transaction, TARGET, spec.to_text()))
         if await storage.read(lambda s: bool(s.execute(FOREIGN, (target.model,)))):
             await self._clear()
-        await load_index(storage, target, "shadow_vectors")
+        # Whatever is deleted from now on, the index hears of. What was deleted before, it may have
+        # read just then: that is looked for afterwards.
         self._meanings.coming = target
+        await load_index(storage, target, "shadow_vectors")
+        await storage.read(partial(drop_gone, "shadow_vectors", target))
         [(total,)] = await storage.read(lambda s: s.execute(COUNT))
         self._status |= {"target": target.model, "total": total, "done": len(target.index)}
         log.info("Re-embedding begins.", action="reembed", model=target.model, memories=total)
@@ -218,7 +224,7 @@ class Reembedding:
         chosen = [(row, pooled) for row, pooled in made if row.num in kept]
         if chosen:
             # Off the loop, because it writes a segment now and then.
-            await asyncio.to_thread(
+            await to_the_end(
                 target.index.load,
                 np.array([row.num for row, _ in chosen], dtype=np.int64),
                 np.full(len(chosen), seq, dtype=np.int64),
@@ -254,17 +260,25 @@ class Reembedding:
         try:
             # Written between the commit and the exchange: with vectors of the old model.
             await self._storage.write(partial(_sweep, self._switched_seq, target))
-            await old.embedding.retire()
-            # Those who have their query's vector are about to look into the old index.
-            await asyncio.sleep(GRACE_S)
-            await asyncio.to_thread(old.index.discard)
-            await self._clear()
         except RecollectError as error:
-            log.warning("The old vectors are still there.", action="reembed", reason=error.message)
+            log.warning(
+                "Some vectors are of the old model.", action="reembed", reason=error.message
+            )
+        await old.embedding.retire()
+        # Those who have their query's vector are about to look into the old index.
+        await asyncio.sleep(GRACE_S)
+        await self._discard(old)
+        await self._tidy()
         self._status["state"] = "done"
+
+    async def _discard(self, meaning: Meaning) -> None:
+        """Remove the files of a meaning that is not used any more."""
+        await to_the_end(meaning.index.discard)
+        self._meanings.leaving.remove(meaning)
 
     def _exchange(self, target: Meaning) -> Callable[[], None]:
         def exchange() -> None:
+            self._meanings.leaving.append(self._meanings.current)
             self._meanings.current, self._meanings.coming = target, None
 
         return exchange

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -27,6 +26,8 @@ from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.model import Memory, Model, Refused, Version
+from tests.harness import histories
+from tests.harness.histories import noted
 from tests.harness.processes import OrchestratorProcess
 
 STEPS = 50
@@ -67,7 +68,7 @@ class AsyncSide:
         self._loop.close()
 
 
-class History(RuleBasedStateMachine):
+class History(histories.History):
     """Operations of several clients in a namespace of their own, each compared with the model."""
 
     clients: ClassVar[list[Any]] = []
@@ -90,6 +91,7 @@ class History(RuleBasedStateMachine):
         return self.clients[self._turn % len(self.clients)]
 
     @initialize(turn=indexes)
+    @noted
     def begin(self, turn: int) -> None:
         """A tree of three levels and a memory beside it, because histories are short."""
         self._turn = turn
@@ -137,6 +139,7 @@ class History(RuleBasedStateMachine):
         return answer
 
     @rule(text=texts, key=keys, parent=indexes)
+    @noted
     def add(self, text: str, key: str | None, parent: int) -> None:
         version = Version(self._content(text), self._maybe(parent))
 
@@ -156,6 +159,7 @@ class History(RuleBasedStateMachine):
             self._check_found(self.model.memories[answer["memory_id"]])
 
     @rule(texts=st.lists(texts, min_size=1, max_size=4))
+    @noted
     def batch_add(self, texts: list[str]) -> None:
         contents = [self._content(text) for text in texts]
         items = [{"content": content} for content in contents]
@@ -166,8 +170,8 @@ class History(RuleBasedStateMachine):
             self.model.add(memory_id, Version(content))
         self._check_found(self.model.memories[answer["memory_ids"][-1]])
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, text=texts, expected=st.sampled_from([None, None, 0, 1]))
+    @noted
     def update_content(self, index: int, text: str, expected: int | None) -> None:
         memory = self._any(index)
         content, before = self._content(text), memory.now.content
@@ -177,16 +181,16 @@ class History(RuleBasedStateMachine):
             assert self._ids_by_word(before) == set(), "it is still found by what it was"
             self._check_current(self._by_text(self.client, before), before)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, importance=st.floats(0, 1), value=st.integers(-5, 5))
+    @noted
     def update_fields(self, index: int, importance: float, value: int) -> None:
         memory = self._any(index)
         metadata = tuple(sorted({**dict(memory.now.metadata), "value": value}.items()))
         payload = {"importance": importance, "metadata_patch": {"value": value}}
         self._update(memory, None, payload, importance=importance, metadata=metadata)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, parent=indexes)
+    @noted
     def move(self, index: int, parent: int) -> None:
         new = self._maybe(parent)
         self._update(self._any(index), None, {"parent_id": new}, parent=new)
@@ -204,11 +208,13 @@ class History(RuleBasedStateMachine):
             memory.versions += new
             assert answer["version"] == memory.version
 
-    @precondition(lambda self: self.model.living())
     @rule(index=indexes)
+    @noted
     def update_together(self, index: int) -> None:
         """Of several clients that change the same version at once, one succeeds."""
         living = self.model.living()
+        if not living:
+            return
         memory = living[index % len(living)]
         contents = [self._content("together") for _ in self.clients]
 
@@ -229,8 +235,8 @@ class History(RuleBasedStateMachine):
         memory.versions.append(new)
         self._check_found(memory)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, cascade=st.booleans())
+    @noted
     def delete(self, index: int, cascade: bool) -> None:
         memory_id = self._any(index).id
         gone: list[tuple[set[str], set[str]]] = []
@@ -243,8 +249,8 @@ class History(RuleBasedStateMachine):
             for deleted in gone[0][0]:
                 self._check_found(self.model.memories[deleted])
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, version=st.none() | st.integers(1, 6))
+    @noted
     def restore(self, index: int, version: int | None) -> None:
         memory = self._any(index)
         new: list[Version] = []
@@ -257,8 +263,8 @@ class History(RuleBasedStateMachine):
             assert answer["version"] == memory.version
             self._check_found(memory)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, factor=st.floats(0.5, 3))
+    @noted
     def reinforce(self, index: int, factor: float) -> None:
         memory = self._any(index)
         answer = self._expect(
@@ -270,8 +276,8 @@ class History(RuleBasedStateMachine):
             assert read["version"] == memory.version
             assert read["access_count"] >= answer["access_count"]
 
-    @precondition(lambda self: self.model.memories)
     @rule(source=indexes, other=indexes, kind=st.sampled_from(["near", "after"]))
+    @noted
     def relate(self, source: int, other: int, kind: str) -> None:
         one, two = self._any(source).id, self._any(other).id
 
@@ -286,8 +292,8 @@ class History(RuleBasedStateMachine):
             self.model.links[one, kind, two] = 0.5
             self.read_related(source, 1)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, depth=st.integers(1, 3))
+    @noted
     def read_related(self, index: int, depth: int) -> None:
         memory_id = self._any(index).id
         related: list[set[str]] = []
@@ -298,8 +304,8 @@ class History(RuleBasedStateMachine):
         if answer is not None:
             assert {link["memory"]["id"] for link in answer["related"]} == related[0]
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes, group=indexes)
+    @noted
     def join_group(self, index: int, group: int) -> None:
         groups = self.model.groups
         if not groups or group % 4 == 0:
@@ -318,13 +324,13 @@ class History(RuleBasedStateMachine):
             member for member in groups[group_id] if self.model.memories[member].alive
         ]
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes)
+    @noted
     def read(self, index: int) -> None:
         self._check_read(self._any(index))
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes)
+    @noted
     def read_the_past(self, index: int) -> None:
         """Every version by its number, and as of the time at which it was made."""
         memory = self._any(index)
@@ -343,8 +349,8 @@ class History(RuleBasedStateMachine):
                 self._check_same(by_time, known)
         self._check_absent(lambda: self.client.get_memory(memory.id, as_of="2001-01-01T00:00:00Z"))
 
-    @precondition(lambda self: self.model.memories)
     @rule(indices=st.lists(indexes, min_size=1, max_size=5))
+    @noted
     def batch_read(self, indices: list[int]) -> None:
         memories = [self._any(index) for index in indices]
         answer = self.client.batch_get_memories([memory.id for memory in memories])
@@ -353,8 +359,8 @@ class History(RuleBasedStateMachine):
             if memory.alive:
                 self._check_same(item["memory"], memory.now)
 
-    @precondition(lambda self: self.model.memories)
     @rule(index=indexes)
+    @noted
     def read_children(self, index: int) -> None:
         memory = self._any(index)
         answer = self._expect(
@@ -365,6 +371,7 @@ class History(RuleBasedStateMachine):
             assert told == {child.id for child in self.model.children(memory.id)}
 
     @rule(text=st.sampled_from(VOCABULARY))
+    @noted
     def search(self, text: str) -> None:
         """Whatever is found by a common word has it and is alive; all that has it is found."""
         answer = self.client.search_memory(text.split()[0], namespace=self.namespace, limit=PAGE)
@@ -375,6 +382,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """All of it once more, by lists and counts, and some by searching."""
+        super().teardown()
         memories = self.model.memories
         for include_deleted in (False, True):
             wanted = {m.id for m in memories.values() if m.alive or include_deleted}
@@ -448,9 +456,12 @@ class History(RuleBasedStateMachine):
         assert told["namespace"] == self.namespace
 
     def _check_absent(self, call: Callable[[], Any]) -> None:
-        with pytest.raises(RecollectError) as raised:
-            call()
-        assert raised.value.code == "not_found"
+        try:
+            answer = call()
+        except RecollectError as error:
+            assert error.code == "not_found"
+        else:
+            raise AssertionError(f"it is there: {answer}")
 
 
 @pytest.fixture

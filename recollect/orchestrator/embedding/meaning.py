@@ -72,7 +72,14 @@ class Meanings:
         self.current = current
         self.coming: Meaning | None = None
         """The one that is being made to take its place."""
+        self.leaving: list[Meaning] = []
+        """Those that were replaced or given up, until their files are removed."""
         self._wait_s = wait_s
+
+    def opened(self) -> list[Meaning]:
+        """All that may have files and threads."""
+        coming = [] if self.coming is None else [self.coming]
+        return [self.current, *coming, *self.leaving]
 
     def remove(self, num: int) -> None:
         """A memory is gone, from what is in use and from what is coming."""

@@ -16,13 +16,14 @@ import numpy.typing as npt
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from recollect.orchestrator.search.vectors import Numbers, VectorIndex, ivf, snapshots
 from recollect.orchestrator.search.vectors.building import Memory, Source, build
 from recollect.orchestrator.search.vectors.merging import to_merge
 from recollect.orchestrator.search.vectors.segment import Living, Segment
 from recollect.orchestrator.search.vectors.state import State
+from tests.harness.histories import History, noted
 
 DIMENSIONS = 8
 WAIT_S = 60.0
@@ -90,10 +91,11 @@ nums = st.integers(1, 60)
 seeds = st.integers(0, 200)
 
 
-class AnyHistory(RuleBasedStateMachine):
+class AnyHistory(History):
     """Whatever was done, and however far the builders are, answers are those of brute force."""
 
     @initialize(sparse=st.sampled_from([1, 1_000_003]), saved=st.booleans())
+    @noted
     def begin(self, sparse: int, saved: bool) -> None:
         self.sparse = sparse
         self.folder = Path(tempfile.mkdtemp())
@@ -104,27 +106,32 @@ class AnyHistory(RuleBasedStateMachine):
         self.index.open()
 
     @rule(num=nums, seed=seeds)
+    @noted
     def put(self, num: int, seed: int) -> None:
         self.seq += 1
         self.model[num * self.sparse] = (self.seq, unit(seed))
         self.index.put(num * self.sparse, unit(seed), self.seq)
 
     @rule(first=nums, many=st.integers(1, 40))
+    @noted
     def put_many(self, first: int, many: int) -> None:
         for num in range(first, first + many):
             self.put(num, num + self.seq)
 
     @rule(num=nums)
+    @noted
     def remove(self, num: int) -> None:
         self.model.pop(num * self.sparse, None)
         self.index.remove(num * self.sparse)
 
     @rule(chosen=st.lists(nums, max_size=40))
+    @noted
     def remove_many(self, chosen: list[int]) -> None:
         for num in chosen:
             self.remove(num)
 
     @rule(chosen=st.lists(st.tuples(nums, seeds), max_size=80))
+    @noted
     def load(self, chosen: list[tuple[int, int]]) -> None:
         rows = {num * self.sparse: unit(seed) for num, seed in chosen}
         self.seq += 1
@@ -134,6 +141,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.index.load(numbers, np.full(len(rows), self.seq), vectors)
 
     @rule(chosen=st.lists(st.tuples(nums, seeds), max_size=10))
+    @noted
     def load_what_is_older(self, chosen: list[tuple[int, int]]) -> None:
         known = [(num * self.sparse, seed) for num, seed in chosen]
         known = [(num, seed) for num, seed in known if num in self.model]
@@ -142,21 +150,25 @@ class AnyHistory(RuleBasedStateMachine):
         self.index.load(numbers, np.zeros(len(known), dtype=np.int64), vectors)
 
     @rule()
+    @noted
     def settle(self) -> None:
         assert self.index.settle(WAIT_S)
         assert self.index.describe()["head"] < 4
         assert len(self.index.describe()["segments"]) <= 4
 
     @rule(seed=seeds, k=st.integers(0, 70))
+    @noted
     def search(self, seed: int, k: int) -> None:
         assert_agrees(self.index, self.model, unit(seed), k, None)
 
     @rule(seed=seeds, k=st.integers(1, 70), allowed=st.lists(st.integers(-5, 120), max_size=90))
+    @noted
     def search_among(self, seed: int, k: int, allowed: list[int]) -> None:
         among = [num * self.sparse for num in allowed]
         assert_agrees(self.index, self.model, unit(seed), k, among)
 
     @rule(seed=seeds, asked=st.lists(nums, max_size=20))
+    @noted
     def similarities(self, seed: int, asked: list[int]) -> None:
         numbers = np.array([num * self.sparse for num in asked], dtype=np.int64)
         found = self.index.similarities(unit(seed), numbers)
@@ -168,6 +180,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @precondition(lambda self: self.saved)
     @rule(lost=st.lists(nums, max_size=5), later=st.lists(nums, max_size=5))
+    @noted
     def restart(self, lost: list[int], later: list[int]) -> None:
         """Also with changes of which the index never heard."""
         self.index.close()
@@ -181,6 +194,7 @@ class AnyHistory(RuleBasedStateMachine):
         complete(self.index, self.model)
 
     @invariant()
+    @noted
     def counts(self) -> None:
         if hasattr(self, "model"):
             assert self.index.count() == len(self.index) == len(self.model)
@@ -189,6 +203,7 @@ class AnyHistory(RuleBasedStateMachine):
         if hasattr(self, "index"):
             self.index.close()
             shutil.rmtree(self.folder)
+        super().teardown()
 
 
 AnyHistory.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
