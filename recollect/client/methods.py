@@ -113,8 +113,10 @@ class Either(Generic[P, R, Q, S]):
         self._function = function
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._function.__name__ = name
-        self._function.__qualname__ = f"Operations.{name}"
+        # Of several names, the first is its own.
+        if self._function.__name__ == "function":
+            self._function.__name__ = name
+            self._function.__qualname__ = f"Operations.{name}"
 
     @overload
     def __get__(self, instance: None, owner: type) -> Callable[..., Any]: ...
