@@ -22,7 +22,17 @@ from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import Clock, IdSource
+from recollect.orchestrator.consolidation.looking import Looking
+from recollect.orchestrator.consolidation.performing import Performing
+from recollect.orchestrator.consolidation.running import Running
+from recollect.orchestrator.consolidation.taking_back import TakingBack
+from recollect.orchestrator.consolidation.undoing import Undoing
 from recollect.orchestrator.dispatch import Dispatcher
+from recollect.orchestrator.documents.indexing import Indexing
+from recollect.orchestrator.documents.places import Roots
+from recollect.orchestrator.documents.readers import Readers
+from recollect.orchestrator.documents.store import DocumentStore
+from recollect.orchestrator.documents.syncing import Workshop
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.choosing import (
     Choice,
@@ -59,8 +69,12 @@ from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.services.audit import AuditService
 from recollect.orchestrator.services.batches import BatchService
 from recollect.orchestrator.services.changing import Changing
+from recollect.orchestrator.services.consolidation import ConsolidationService
 from recollect.orchestrator.services.deletion import DeletionService
+from recollect.orchestrator.services.document_sync import DocumentSyncService
+from recollect.orchestrator.services.documents import DocumentService
 from recollect.orchestrator.services.embedding import EmbeddingService
+from recollect.orchestrator.services.forgetting import ForgettingService
 from recollect.orchestrator.services.groups import GroupService
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.services.keyed import KeyedService
@@ -70,6 +84,7 @@ from recollect.orchestrator.services.memories import MemoryService
 from recollect.orchestrator.services.namespaces import NamespaceService
 from recollect.orchestrator.services.recalling import RecallService
 from recollect.orchestrator.services.relationships import RelationshipService
+from recollect.orchestrator.services.runs import RunService
 from recollect.orchestrator.services.searching import SearchService
 from recollect.orchestrator.services.session_reading import SessionReadingService
 from recollect.orchestrator.services.sessions import SessionService
@@ -142,6 +157,32 @@ class Orchestrator:
         self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
         deletion = DeletionService(store, validator)
         listing = ListingService(storage, store, scoping, validator)
+        recalling = RecallService(
+            storage,
+            store,
+            Gathering(
+                store,
+                lexical,
+                nearest,
+                turns_around=settings.recall.turns_around,
+            ),
+            settings.recall.candidates,
+            past,
+            authors,
+            scoping,
+            weights_of(settings.recall),
+            validator,
+            accesses,
+        )
+        self._readers = Readers(settings.documents)
+        roots = Roots(settings.documents.roots)
+        documents = DocumentStore(store, validator, ids)
+        indexing = Indexing(
+            storage, store, documents, self._readers, drafting, validator, settings.documents
+        )
+        undoing = Undoing(storage, store, clock)
+        # Only where reads are at hand is the store this orchestrator's own.
+        self._running = Running(storage, undoing, ids, clock, alone=storage.inline_reads)
         handlers = handlers_of(
             MemoryService(storage, store, drafting, changing, fading, accesses),
             deletion,
@@ -152,22 +193,22 @@ class Orchestrator:
             BatchService(storage, store, drafting, validator),
             listing,
             SearchService(storage, store, lexical, nearest, past, scoping, validator, accesses),
-            RecallService(
+            recalling,
+            DocumentService(
                 storage,
-                store,
-                Gathering(
-                    store,
-                    lexical,
-                    nearest,
-                    turns_around=settings.recall.turns_around,
-                ),
-                settings.recall.candidates,
-                past,
-                authors,
+                documents,
+                indexing,
+                roots,
+                recalling,
                 scoping,
-                weights_of(settings.recall),
                 validator,
-                accesses,
+                settings.documents,
+            ),
+            DocumentSyncService(
+                Workshop(storage, documents, indexing, clock, lambda: self.dispatcher.draining),
+                roots,
+                validator,
+                settings.documents,
             ),
             EmbeddingService(self._providers, self.meanings, self._reembedding),
             AuditService(storage, scoping, validator, clock),
@@ -287,6 +328,7 @@ class Orchestrator:
             await self._accesses.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
+        await asyncio.to_thread(self._readers.close)
         # Closing waits for the writer, which must be able to settle its futures meanwhile.
         await asyncio.to_thread(self.storage.close)
         for meaning in self.meanings.opened():

@@ -17,6 +17,8 @@ from recollect.orchestrator.access import quotas
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
+from recollect.orchestrator.documents.purging import forget_chunk
+from recollect.orchestrator.consolidation.purging import forget_in_reports
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
@@ -360,6 +362,7 @@ class MemoryStore:
             for statement in ERASE:
                 transaction.execute(statement, (row.num,))
             quotas.give_back(transaction, row.num)
+            forget_chunk(transaction, row)
             transaction.texts[row.num] = None
             transaction.after_commit.append(self._forget_effect(row))
         for namespace, author in authors:

@@ -8,6 +8,8 @@ RecollectError
 │   ├── UnknownOperation       unknown_operation      no operation of that name
 │   ├── UnsupportedVersion     unsupported_version    another version of the protocol
 │   ├── SecretRefused          secret_refused         it holds a password, key or token
+│   ├── PathRefused            path_refused           not a plain file or folder of documents.roots
+│   ├── UnreadableDocument     unreadable_document    broken, encrypted, empty, or no text at all
 │   └── Unsupported            unsupported            valid, but not on this storage
 ├── NotFound                   not_found              no such memory, group, session or version
 ├── AccessError
@@ -117,6 +119,14 @@ class Unsupported(InvalidRequest):
 
 class SecretRefused(InvalidRequest):
     code = "secret_refused"
+
+
+class PathRefused(InvalidRequest):
+    code = "path_refused"
+
+
+class UnreadableDocument(InvalidRequest):
+    code = "unreadable_document"
 
 
 class NotFound(RecollectError):

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from os.path import commonprefix
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from recollect.orchestrator.documents.code_chunks import code_runs
-from recollect.orchestrator.documents.markdown_chunks import markdown_runs, outline_of
+from recollect.orchestrator.documents.markdown_chunks import Outline, markdown_runs
 from recollect.orchestrator.documents.packing import Unit, joined, pack, units_of
 from recollect.protocol.errors import LimitExceeded
 
-PAGE_BREAK = "\f"
 PATH_SIGN = " > "
 CUT_BY = "1"
 """The rules of cutting; another number cuts all documents anew when they are next indexed."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """What was read of a document, ready to be cut."""
+
+    document_type: str
+    pages: Sequence[str]
+    """One, unless the document has pages."""
+    outline: Outline | None = None
+    """Its headings and code blocks, if it can have any."""
+    title: str | None = None
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -42,10 +51,10 @@ class Chunk(msgspec.Struct, frozen=True):
         return hashlib.blake2b(self.content.encode(), digest_size=16).digest()
 
 
-def chunks_of(text: str, document_type: str, size: int, chunks_max: int) -> list[Chunk]:
+def chunks_of(text: Text, size: int, chunks_max: int) -> list[Chunk]:
     """The chunks of a document, in their order; none is blank, and no line is lost."""
     chunks: list[Chunk] = []
-    for chunk in _chunks(text, document_type, size):
+    for chunk in _chunks(text, size):
         if len(chunks) == chunks_max:
             raise LimitExceeded(
                 f"The document has more than {chunks_max:,} chunks; the limit is "
@@ -57,38 +66,38 @@ def chunks_of(text: str, document_type: str, size: int, chunks_max: int) -> list
     return chunks
 
 
-def _chunks(text: str, document_type: str, size: int) -> Iterator[Chunk]:
-    if document_type == "pdf":
-        for page, page_text in enumerate(text.split(PAGE_BREAK), 1):
-            lines = page_text.split("\n")
-            yield from _packed([units_of(lines, 0, len(lines), size)], size, page)
-        return
-    lines = text.split("\n")
-    if document_type in ("markdown", "html"):
-        runs = markdown_runs(lines, outline_of(text, lines), size)
-    elif document_type == "code":
-        runs = code_runs(lines, size)
-    else:
-        runs = iter([units_of(lines, 0, len(lines), size)])
-    yield from _packed(runs, size, None)
+def _chunks(text: Text, size: int) -> Iterator[Chunk]:
+    paged = text.document_type == "pdf"
+    for page, page_text in enumerate(text.pages, 1):
+        lines = page_text.split("\n")
+        runs: Iterable[list[Unit]]
+        if text.outline is not None:
+            runs = markdown_runs(lines, text.outline, size)
+        elif text.document_type == "code":
+            runs = code_runs(lines, size)
+        else:
+            runs = [units_of(lines, 0, len(lines), size)]
+        for run in runs:
+            yield from _packed(run, size, page if paged else None)
 
 
-def _packed(
-    runs: Iterator[list[Unit]] | list[list[Unit]], size: int, page: int | None
-) -> Iterator[Chunk]:
-    for run in runs:
-        for group in pack(run, size):
-            first = group[0]
-            path = _common(group) or first.path
-            yield Chunk(
-                text=joined(group),
-                line=first.line + 1,
-                heading=PATH_SIGN.join(path),
-                above=PATH_SIGN.join(first.path[: len(first.path) - first.opened]),
-                page=page,
-            )
+def _packed(run: Sequence[Unit], size: int, page: int | None) -> Iterator[Chunk]:
+    for group in pack(run, size):
+        first = group[0]
+        path = _common(group) or first.path
+        yield Chunk(
+            text=joined(group),
+            line=first.line + 1,
+            heading=PATH_SIGN.join(path),
+            above=PATH_SIGN.join(first.path[: len(first.path) - first.opened]),
+            page=page,
+        )
 
 
 def _common(group: Sequence[Unit]) -> tuple[str, ...]:
     """The headings that all units of a group stand under."""
-    return tuple(commonprefix([unit.path for unit in group]))
+    path = group[0].path
+    for unit in group[1:]:
+        while path != unit.path[: len(path)]:
+            path = path[:-1]
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -26,7 +27,7 @@ class Section(msgspec.Struct):
     end: int
     opened: int
     """How many headings of the path stand at the beginning of its text."""
-    children: list[Section] = []
+    children: list[Section]
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -38,13 +39,14 @@ class Outline(msgspec.Struct, frozen=True):
     title: str | None
 
 
-def outline_of(text: str, lines: Sequence[str]) -> Outline:
+def outline_of(lines: Sequence[str]) -> Outline:
     """The outline of a markdown text."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:
         raise Unsupported(
-            "Markdown is read with the package markdown-it-py: pip install 'recollect[server]'."
+            "Markdown is read with the package markdown-it-py: pip install 'recollect[documents]'.",
+            extra="documents",
         ) from None
     # Only blocks are wanted; what stands inside of a paragraph stays as it is.
     parser = MarkdownIt("commonmark")
@@ -88,14 +90,14 @@ def _plain(heading: str) -> str:
 
 def markdown_runs(lines: Sequence[str], outline: Outline, size: int) -> Iterator[list[Unit]]:
     """Runs of units that may be packed together, none across the bounds of a large section."""
-    top = Section(level=0, path=(), start=0, end=len(lines), opened=0)
+    top = Section(level=0, path=(), start=0, end=len(lines), opened=0, children=[])
     stack = [top]
     for line, level, words in outline.headings:
         while stack[-1].level >= level:
             stack.pop().end = line
         parent = stack[-1]
         child = Section(level, (*parent.path, words), line, len(lines), 1, [])
-        parent.children = [*parent.children, child]
+        parent.children.append(child)
         stack.append(child)
     for open_ in stack[1:]:
         open_.end = len(lines)
@@ -144,7 +146,9 @@ class _Cutting:
 
     def _own(self, section: Section, end: int) -> list[Unit]:
         """What stands in a section itself; only the first unit begins with its heading."""
-        units = units_of(self._lines, section.start, end, self._size, self._code)
+        first, last = (bisect_left(self._code, (line, 0)) for line in (section.start, end))
+        code = self._code[first:last]
+        units = units_of(self._lines, section.start, end, self._size, code)
         opened = section.opened
         placed = []
         for place, unit in enumerate(units):

@@ -141,7 +141,8 @@ def cut_line(line: str, size: int) -> Iterator[str]:
         if at < 0:
             at = line.rfind(" ", half, start + size)
         end = start + size if at < 0 else at + 1
-        yield line[start:end]
+        if line[start:end].strip():
+            yield line[start:end]
         start = end
     if line[start:].strip():
         yield line[start:]

@@ -48,6 +48,7 @@ class Scoping:
         filters: dict[str, Any] | None = None,
         include_deleted: bool = False,
         include_archived: bool = False,
+        only: Condition | None = None,
     ) -> Scope:
         """What a query is about: of that, what the caller may see."""
         parts: list[str] = []
@@ -64,6 +65,9 @@ class Scoping:
             sql, values = self._filters.compile(filters)
             parts.append(f"({sql})")
             params += values
+        if only is not None:
+            parts.append(only[0])
+            params += only[1]
         return Scope(
             ("TRUE", []) if include_deleted else alive_at(now_us, archived=include_archived),
             (" AND ".join(parts), params) if parts else None,

@@ -16,6 +16,7 @@ from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.neighbours import Neighbours
 from recollect.orchestrator.search.past import PastSearch, unchanged
 from recollect.orchestrator.search.ranking import (
@@ -77,8 +78,14 @@ class RecallService:
 
     @reads(Recall)
     async def recall(self, call: Call, operation: Recall) -> records.MemoriesFound:
+        return await self.within(call, operation)
+
+    async def within(
+        self, call: Call, operation: Recall, only: Condition | None = None
+    ) -> records.MemoriesFound:
+        """The answer to a question, from what fits a condition over the columns of `memories`."""
         k = self._validator.page(operation.k)
-        self._validator.text("query", operation.query, "query_chars_max")
+        self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
         offset, depth = self._place(operation, k)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
@@ -88,6 +95,7 @@ class RecallService:
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
+            only=only,
         )
         scope = then if moment_us is None else unchanged(then, moment_us)
         intent = await self._storage.read(

@@ -91,6 +91,7 @@ class DeleteDocument(Operation[records.DocumentDeleted], frozen=True):
 class SearchDocumentsOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
     document_id: Annotated[str | None, Meta(description="Only in this document.")] = None
+    cursor: fields.Cursor = None
     explain: fields.Explain = False
     min_seq: fields.MinSeq = None
 
