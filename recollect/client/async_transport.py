@@ -101,6 +101,8 @@ class AsyncTransport:
         self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
         self._loop.add_reader(sockets.descriptor_of(self._dealer), self._look)
         self._loop.add_reader(sockets.descriptor_of(self._monitor), self._hear)
+        # A descriptor tells of changes only once its socket has been looked at.
+        self._loop.call_soon(self._hear)
 
     def _disconnect(self) -> None:
         if self._loop is None or self._dealer is None or self._monitor is None:

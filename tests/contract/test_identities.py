@@ -332,7 +332,7 @@ def test_the_first_attempt_of_a_kind_has_its_line_at_once_and_the_rest_are_count
     world.run(sweep())
     counted = [
         (STRANGER, "connect", "KEY", "unknown key, from 10.0.0.1: 4 more attempts"),
-        ("alice", "get_memory", "OLD", "revoked key: 1 more attempts"),
+        ("alice", "get_memory", "OLD", "revoked key: 1 more attempt"),
     ]
     assert denied_lines(world) == first + counted
 
@@ -341,7 +341,7 @@ def test_the_first_attempt_of_a_kind_has_its_line_at_once_and_the_rest_are_count
         attempts.flush()
 
     world.run(flush())
-    last = (STRANGER, "connect", "KEY", "unknown key, from 10.0.0.1: 1 more attempts")
+    last = (STRANGER, "connect", "KEY", "unknown key, from 10.0.0.1: 1 more attempt")
     assert denied_lines(world) == [*first, *counted, last]
 
 

@@ -106,7 +106,8 @@ class Attempts:
 
     def _tell(self, kind: Kind, window: Window) -> None:
         if window.count:
-            self._enter(kind, f"{_origin(kind)}: {window.count:,} more attempts")
+            more = "1 more attempt" if window.count == 1 else f"{window.count:,} more attempts"
+            self._enter(kind, f"{_origin(kind)}: {more}")
 
     def _tell_others(self) -> None:
         if self._others:
