@@ -10,7 +10,17 @@ import os
 import signal
 
 NAMES = frozenset(
-    {"before_commit", "after_commit", "before_reply", "mid_migration", "while_sealing"}
+    {
+        "before_commit",
+        "after_commit",
+        "before_reply",
+        "mid_migration",
+        "while_sealing",
+        "consolidation_written",
+        "consolidation_archived",
+        "forgetting",
+        "undoing",
+    }
 )
 
 _countdown: dict[str, int] = {}

@@ -56,10 +56,10 @@ class Grants(msgspec.Struct, frozen=True, dict=True):
             return True
         return namespace is not None and any(covers(pattern, namespace) for pattern in patterns)
 
-    def within(self, namespace: str | None) -> tuple[str, ...] | None:
-        """The readable part of a namespace and what is below it: None for all of it, otherwise the
-        patterns that make it up."""
-        patterns = self._patterns["read"]
+    def within(self, namespace: str | None, level: Access = "read") -> tuple[str, ...] | None:
+        """The part of a namespace and what is below it to which a level is given: None for all of
+        it, otherwise the patterns that make it up."""
+        patterns = self._patterns[level]
         if EVERYWHERE in patterns:
             return None
         if namespace is None:

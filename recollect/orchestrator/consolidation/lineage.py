@@ -26,13 +26,16 @@ MADE_FROM = """
 SELECT source_num, target_num, created_us FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks})
 """
-# What was archived by a consolidation for one of some memories, and is as that left it.
+# What a consolidation archived for one of some memories, and nobody else has touched since.
 STOOD_FOR = """
-SELECT DISTINCT r.target_num, i.version_before, i.version_after
+SELECT r.target_num, max(i.version_before), m.version
 FROM relationships r
 JOIN run_items i ON i.num = r.target_num AND i.action = 'archived' AND i.undone = 0
-JOIN memories m ON m.num = r.target_num AND m.version = i.version_after
+JOIN memories m ON m.num = r.target_num
 WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'replaces')
+    AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL
+    AND m.operation IN ('consolidate', 'undo')
+GROUP BY r.target_num, m.version
 """
 MARKS_MAX = 500
 
@@ -51,7 +54,7 @@ def made_from(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int
 
 
 def stood_for(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:
-    """What some memories stand for: number, version before it was archived, and since."""
+    """What some memories stand for: number, version before it was archived, and present one."""
     return _in_parts(session, STOOD_FOR, nums)
 
 

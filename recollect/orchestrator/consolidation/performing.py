@@ -99,7 +99,7 @@ class Performing:
     ) -> MemoryRow | None:
         """Write what takes the place of the sources; None if one of them has changed."""
         runs.beat(transaction, progress.run_id, self._clock.now_us())
-        if not _unchanged(call, transaction, settlement.sources):
+        if _as_seen(call, transaction, settlement.sources) is None:
             return None
         self._store.insert(call, transaction, [draft], embedded)
         link(call, transaction, draft.num, DERIVED_FROM, [row.num for row in settlement.sources])
@@ -132,12 +132,13 @@ class Performing:
     ) -> tuple[MemoryRow, ...] | None:
         """Archive the sources; None if that cannot be, and then what was written is gone again."""
         runs.beat(transaction, progress.run_id, self._clock.now_us())
-        if not found or not _unchanged(call, transaction, (kept, *settlement.archived)):
+        fresh = _as_seen(call, transaction, (kept, *settlement.archived))
+        if not found or fresh is None:
             if written:
                 self._take_back(call, progress, kept, transaction)
             return None
         items = []
-        for row in settlement.archived:
+        for row in fresh[1:]:
             archived_us = max(call.now_us, row.updated_us + 1)
             new = msgspec.structs.replace(row, archived_us=archived_us)
             new = self._store.supersede(call, transaction, row, new)
@@ -157,14 +158,16 @@ class Performing:
             transaction.execute(MARK_UNDONE, (progress.run_id, progress.position))
 
 
-def _unchanged(call: Call, session: Session, rows: Sequence[MemoryRow]) -> bool:
-    """Whether memories are still as they were seen, and the caller's to change."""
+def _as_seen(call: Call, session: Session, rows: Sequence[MemoryRow]) -> list[MemoryRow] | None:
+    """Memories read anew; None if one of them is no longer in the version that was seen."""
+    fresh = []
     for row in rows:
         found = session.execute(SELECT_BY_NUM, (row.num,))
         if not found:
-            return False
+            return None
         now = MemoryRow(*found[0])
         if now.version != row.version or not now.present or not now.alive(call.now_us):
-            return False
+            return None
         call.require(now.namespace, now.id, "write")
-    return True
+        fresh.append(now)
+    return fresh

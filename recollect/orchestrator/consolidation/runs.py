@@ -82,6 +82,7 @@ MOVE = """
 UPDATE runs SET status = ?, beat_us = ?, ended_us = ?, report = ? WHERE id = ? AND status = ?
 RETURNING id
 """
+RELEASE = "UPDATE runs SET request_key = NULL WHERE identity = ? AND request_key = ?"
 PAGE = f"""
 SELECT {COLUMNS} FROM runs
 WHERE (started_us < ? OR (started_us = ? AND id < ?)) AND {{condition}}
@@ -108,7 +109,8 @@ def found_by_request(session: Session, call: Call, payload_hash: bytes | None) -
         call.require(place, call.key)
     if run.status in (RUNNING, UNDOING):
         raise busy(run)
-    return run
+    # One that failed has done nothing, and may be tried again.
+    return None if run.status == FAILED else run
 
 
 def begin(
@@ -125,6 +127,8 @@ def begin(
 
     The caller has seen to it that the same request has not begun one before.
     """
+    if call.key is not None:
+        transaction.execute(RELEASE, (call.identity, call.key))
     for row in transaction.execute(UNFINISHED):
         if _overlap((other := Run(*row)).places, places):
             raise busy(other)

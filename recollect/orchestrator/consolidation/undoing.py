@@ -18,6 +18,7 @@ from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.lineage import REPLACES, UNLINK
 from recollect.orchestrator.consolidation.runs import Item, Run
 from recollect.orchestrator.embedding.meaning import Embedded
+from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
@@ -80,6 +81,7 @@ class Undoing:
             embedded = await self._store.meanings.embed(list(texts.values())) if texts else None
             places = {position: place for place, position in enumerate(texts)}
             await self._storage.write(partial(self._undo_items, call, run, items, embedded, places))
+            failpoint("undoing")
         return await self._storage.write(partial(self._finish, call, run))
 
     def _claim(

@@ -1,0 +1,172 @@
+"""One run at a time: begun, carried out and ended, or taken back as a whole.
+
+A run that was broken off with its process is found when the next one begins, at the next start, or
+by a look from time to time, and taken back then. Where several orchestrators share a store, one is
+taken for dead when it has not been seen at work for a while; should it live after all, it finds
+that it was taken back, and stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import structlog
+
+from recollect.orchestrator.calls import Call
+from recollect.orchestrator.canonical import canonical
+from recollect.orchestrator.clock import Clock, IdSource
+from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.consolidation.performing import Progress
+from recollect.orchestrator.consolidation.runs import Run
+from recollect.orchestrator.consolidation.undoing import Undoing
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.protocol.errors import RecollectError
+from recollect.protocol.operation import Operation
+
+log = structlog.get_logger()
+
+DEAD_AFTER_S = 120
+LOOK_INTERVAL_S = 60
+OWN_NAME = "orchestrator"
+BROKEN_OFF = "the orchestrator stopped in the midst of it"
+
+Work = Callable[[Progress], Awaitable[dict[str, Any]]]
+"""Does the work of a run and returns its report."""
+
+
+class Running:
+    """Sees to it that runs are whole or not at all. Lives on the event loop."""
+
+    def __init__(
+        self, storage: Storage, undoing: Undoing, ids: IdSource, clock: Clock, *, alone: bool
+    ) -> None:
+        self._storage = storage
+        self._undoing = undoing
+        self._ids = ids
+        self._clock = clock
+        # Whether nobody else can be at work on this store: then what is unfinished is dead.
+        self._alone = alone
+        self.lock = asyncio.Lock()
+
+    async def earlier(self, call: Call, operation: Operation[Any]) -> Run | None:
+        """The run that the same request began before."""
+        if call.key is None:
+            return None
+        return await self._storage.read(
+            lambda session: runs.found_by_request(session, call, hash_of(operation))
+        )
+
+    async def carry_out(
+        self,
+        call: Call,
+        operation: Operation[Any],
+        *,
+        namespace: str | None,
+        places: list[str],
+        work: Work,
+    ) -> Run:
+        """Do some work as a run; the run as it is then, or as the same request left it before."""
+        payload_hash = None if call.key is None else hash_of(operation)
+
+        def begin(transaction: WriteTransaction) -> Run:
+            earlier = runs.found_by_request(transaction, call, payload_hash)
+            if earlier is not None:
+                return earlier
+            run_id = self._ids.new()
+            runs.begin(
+                call,
+                transaction,
+                run_id,
+                namespace=namespace,
+                places=places,
+                payload_hash=payload_hash,
+                now_us=self._clock.now_us(),
+            )
+            return _run(transaction, run_id)
+
+        async with self.lock:
+            await self._take_back_dead()
+            run = await self._storage.write(begin)
+            if run.status != runs.RUNNING:
+                return run
+            try:
+                report = await work(Progress(run.id))
+                return await self._storage.write(partial(self._end, call, run, report))
+            except Exception as error:
+                await self._give_up(call, run, error)
+                raise
+
+    def _end(
+        self, call: Call, run: Run, report: dict[str, Any], transaction: WriteTransaction
+    ) -> Run:
+        now_us = self._clock.now_us()
+        moved = runs.move(call, transaction, run, runs.DONE, report, now_us=now_us, ended_us=now_us)
+        if moved is None:
+            raise runs.busy(run)
+        return _run(transaction, run.id)
+
+    async def _give_up(self, call: Call, run: Run, error: Exception) -> None:
+        """Take back a run that failed; if that fails too, the next look will."""
+        # Of the message only the kind is kept: it might quote a memory.
+        reason = error.code if isinstance(error, RecollectError) else type(error).__name__
+        try:
+            await self._undoing.take_back(call, run, failed=reason)
+        except RecollectError as second:
+            log.warning(
+                "A run that failed is not taken back yet.",
+                action="consolidate",
+                run=run.id,
+                reason=second.message,
+            )
+
+    async def recover(self) -> None:
+        """Take back what was broken off."""
+        async with self.lock:
+            await self._take_back_dead()
+
+    async def recover_if_possible(self) -> None:
+        """The same; a store that takes no writes just now is no reason not to start."""
+        try:
+            await self.recover()
+        except RecollectError as error:
+            log.warning("Runs were not looked after.", action="recover_runs", reason=error.message)
+
+    async def look_after(self) -> None:
+        """Look from time to time for what was broken off."""
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            await self.recover_if_possible()
+
+    async def _take_back_dead(self) -> None:
+        now_us = self._clock.now_us()
+        for run in await self._storage.read(_unfinished):
+            if not self._alone and run.beat_us > now_us - DEAD_AFTER_S * 1_000_000:
+                continue
+            call = Call("undo", now_us, now_us, OWN_NAME)
+            failed = BROKEN_OFF if run.status == runs.RUNNING else None
+            undone = await self._undoing.take_back(call, run, failed)
+            log.warning(
+                "A run that was broken off is taken back.",
+                action="recover_runs",
+                run=run.id,
+                restored=undone.restored,
+                removed=undone.removed,
+            )
+
+
+def hash_of(operation: Operation[Any]) -> bytes:
+    """By which the same request is known again."""
+    given = canonical([operation.spec.name, operation])
+    return hashlib.blake2b(given, digest_size=16).digest()
+
+
+def _unfinished(session: Session) -> list[Run]:
+    return [Run(*row) for row in session.execute(runs.UNFINISHED)]
+
+
+def _run(session: Session, run_id: str) -> Run:
+    return Run(*session.execute(runs.BY_ID, (run_id,))[0])

@@ -1,0 +1,331 @@
+"""Finding conflicts among memories, and settling them as one run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+
+from recollect.config.sharing import ConsolidationSettings
+from recollect.orchestrator.calls import Call, reads
+from recollect.orchestrator.clock import to_iso
+from recollect.orchestrator.consolidation.chat import ChatModel, Invalid
+from recollect.orchestrator.consolidation.conflicts import Conflict
+from recollect.orchestrator.consolidation.looking import Found, Looking
+from recollect.orchestrator.consolidation.merging import merged_row, merged_text
+from recollect.orchestrator.consolidation.performing import Outcome, Performing, Progress
+from recollect.orchestrator.consolidation.running import Running
+from recollect.orchestrator.consolidation.runs import Run
+from recollect.orchestrator.consolidation.settling import (
+    TOO_LONG,
+    Settlement,
+    settle,
+    sides_of,
+)
+from recollect.orchestrator.rows import SELECT_BY_ID, MemoryRow, decode_json
+from recollect.orchestrator.storage.interface import Session, Storage
+from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
+from recollect.protocol.errors import ChatUnavailable, LimitExceeded
+from recollect.protocol.operations import Consolidate, FindConflicts
+
+log = structlog.get_logger()
+
+SHOWN_CHARS_MAX = 1_000
+"""Of a text or a value in an answer; `get_memory` shows it whole."""
+DIFFERENT = "the model finds that they are about different things"
+UNSERVED = "the chat server did not serve"
+
+
+class ConsolidationService:
+    """Conflicts: found by a read, settled by a run."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        looking: Looking,
+        performing: Performing,
+        running: Running,
+        fading: Fading,
+        validator: Validator,
+        settings: ConsolidationSettings,
+    ) -> None:
+        self._storage = storage
+        self._looking = looking
+        self._performing = performing
+        self._running = running
+        self._fading = fading
+        self._validator = validator
+        self._settings = settings
+
+    @reads(FindConflicts)
+    async def find_conflicts(self, call: Call, operation: FindConflicts) -> records.ConflictsFound:
+        limit = self._validator.page(operation.limit)
+        found = await self._looking.find(call, operation.namespace)
+        conflicts = found.conflicts[:limit]
+        shown = await self._storage.read(partial(_shown_conflicts, conflicts))
+        return {
+            "status": "success",
+            "namespace": operation.namespace,
+            "conflicts": shown,
+            "count": len(shown),
+            "examined": found.examined,
+            "complete": found.examined == found.total,
+        }
+
+    @reads(Consolidate)
+    async def consolidate(self, call: Call, operation: Consolidate) -> records.Consolidated:
+        self._validator.namespace(operation.namespace)
+        limit = self._validator.page(operation.limit)
+        if not operation.dry_run:
+            earlier = await self._running.earlier(call, operation)
+            if earlier is not None:
+                return await self._told_again(operation, earlier)
+        found = await self._looking.find(call, operation.namespace)
+        chosen = sorted(found.conflicts, key=lambda conflict: not conflict.settleable)[:limit]
+        settlements = await self._plan(call, operation, chosen)
+        self._check_shrinking(operation, settlements, found)
+        if operation.dry_run:
+            outcomes = [_expected(settlement) for settlement in settlements]
+            return _answer(operation, None, found.examined, outcomes)
+        outcomes = []
+
+        async def work(progress: Progress) -> dict[str, Any]:
+            for settlement in settlements:
+                draft = self._draft(call, settlement)
+                outcomes.append(await self._performing.settle(call, progress, settlement, draft))
+            return _report(_answer(operation, progress.run_id, found.examined, outcomes))
+
+        namespace = operation.namespace
+        run = await self._running.carry_out(
+            call, operation, namespace=namespace, places=[namespace], work=work
+        )
+        if not outcomes:
+            return await self._told_again(operation, run)
+        return _answer(operation, run.id, found.examined, outcomes)
+
+    async def _plan(
+        self, call: Call, operation: Consolidate, conflicts: Sequence[Conflict]
+    ) -> list[Settlement]:
+        """What is to be done about each conflict; nothing is written yet."""
+
+        def read(session: Session) -> list[Settlement]:
+            return [settle(c, sides_of(session, c), operation.strategy) for c in conflicts]
+
+        settlements = await self._storage.read(read)
+        if operation.strategy == "llm_based":
+            return await self._ask_model(settlements)
+        return await asyncio.to_thread(lambda: [self._merged(s) for s in settlements])
+
+    def _merged(self, settlement: Settlement) -> Settlement:
+        if not settlement.writes:
+            return settlement
+        return self._with_text(settlement, merged_text(settlement.sources))
+
+    def _with_text(self, settlement: Settlement, content: str) -> Settlement:
+        if len(content) > self._validator.limits.content_chars_max:
+            return Settlement(settlement.conflict, skipped=TOO_LONG)
+        return Settlement(
+            settlement.conflict,
+            sources=settlement.sources,
+            archived=settlement.archived,
+            content=content,
+        )
+
+    async def _ask_model(self, settlements: Sequence[Settlement]) -> list[Settlement]:
+        """The same with what the chat model makes of each; one that has no good answer is left."""
+        model = await asyncio.to_thread(ChatModel.of, self._settings)
+        chars_max = self._validator.limits.content_chars_max
+        planned: list[Settlement] = []
+        served, failure = False, None
+        try:
+            for settlement in settlements:
+                if not settlement.writes:
+                    planned.append(settlement)
+                    continue
+                try:
+                    text = await asyncio.to_thread(model.settle, settlement.sources, chars_max)
+                    served = True
+                except Invalid as error:
+                    served = True
+                    why = f"the model's answer cannot be used: {error}"
+                    planned.append(Settlement(settlement.conflict, skipped=why))
+                except ChatUnavailable as error:
+                    if "http_status" in error.details:
+                        raise  # it would refuse the others, too
+                    failure = error
+                    planned.append(Settlement(settlement.conflict, skipped=UNSERVED))
+                else:
+                    planned.append(
+                        Settlement(settlement.conflict, skipped=DIFFERENT)
+                        if text is None
+                        else self._with_text(settlement, text)
+                    )
+        finally:
+            await asyncio.to_thread(model.close)
+        if failure is not None and not served:
+            raise failure
+        return planned
+
+    def _check_shrinking(
+        self, operation: Consolidate, settlements: Sequence[Settlement], found: Found
+    ) -> None:
+        fewer = sum(settlement.shrinks_by for settlement in settlements)
+        most = self._settings.shrink_max * found.total
+        if fewer > most:
+            raise LimitExceeded(
+                f"{operation.namespace} would have {fewer:,} memories less of {found.total:,}, "
+                f"more than the part of {self._settings.shrink_max:g} that "
+                "consolidation.shrink_max allows: nothing was done. See what it would do with "
+                "dry_run and a smaller limit, or raise consolidation.shrink_max.",
+                limit="consolidation.shrink_max",
+                maximum=int(most),
+                actual=fewer,
+            )
+
+    def _draft(self, call: Call, settlement: Settlement) -> MemoryRow | None:
+        if not settlement.writes:
+            return None
+        limits = self._validator.limits
+        return merged_row(
+            settlement.sources,
+            settlement.content,
+            author=call.author,
+            operation=call.operation,
+            now_us=call.now_us,
+            fading=self._fading,
+            tags_max=limits.tags_max,
+            metadata_bytes_max=limits.metadata_bytes_max,
+        )
+
+    async def _told_again(self, operation: Consolidate, run: Run) -> records.Consolidated:
+        """The answer of a run that was done before; what memories say is read anew."""
+        told = run.told
+
+        def read(session: Session) -> list[records.GroupConsolidated]:
+            return [_told_group(session, group) for group in told.get("groups", [])]
+
+        groups = await self._storage.read(read)
+        return {
+            "status": "success",
+            "run_id": run.id,
+            "namespace": operation.namespace,
+            "strategy": operation.strategy,
+            "dry_run": False,
+            "groups": groups,
+            "created": told.get("created", 0),
+            "archived": told.get("archived", 0),
+            "skipped": told.get("skipped", 0),
+            "examined": told.get("examined", 0),
+        }
+
+
+def _expected(settlement: Settlement) -> Outcome:
+    """What settling would come to, if nothing comes in between."""
+    if settlement.skipped is not None:
+        return Outcome(settlement, skipped=settlement.skipped)
+    return Outcome(settlement, settlement.kept, settlement.archived)
+
+
+def _answer(
+    operation: Consolidate, run_id: str | None, examined: int, outcomes: Sequence[Outcome]
+) -> records.Consolidated:
+    groups = [_group(outcome) for outcome in outcomes]
+    return {
+        "status": "success",
+        "run_id": run_id,
+        "namespace": operation.namespace,
+        "strategy": operation.strategy,
+        "dry_run": operation.dry_run,
+        "groups": groups,
+        "created": sum(group["created"] for group in groups),
+        "archived": sum(len(group["archived_ids"]) for group in groups),
+        "skipped": sum(group["skipped"] is not None for group in groups),
+        "examined": examined,
+    }
+
+
+def _group(outcome: Outcome) -> records.GroupConsolidated:
+    settlement = outcome.settlement
+    return {
+        "kind": settlement.conflict.kind,
+        "subject": settlement.conflict.subject,
+        "kept_id": outcome.kept.id if outcome.kept is not None else None,
+        "content": "" if outcome.skipped else settlement.content[:SHOWN_CHARS_MAX],
+        "created": settlement.writes and outcome.skipped is None,
+        "archived_ids": [row.id for row in outcome.archived],
+        "skipped": outcome.skipped,
+    }
+
+
+def _report(answer: records.Consolidated) -> dict[str, Any]:
+    """What is kept of a run: nothing that a memory says."""
+    return {
+        "strategy": answer["strategy"],
+        "examined": answer["examined"],
+        "created": answer["created"],
+        "archived": answer["archived"],
+        "skipped": answer["skipped"],
+        "groups": [
+            {
+                "kind": group["kind"],
+                "kept_id": group["kept_id"],
+                "created": group["created"],
+                "archived_ids": group["archived_ids"],
+                "skipped": group["skipped"],
+            }
+            for group in answer["groups"]
+        ],
+    }
+
+
+def _told_group(session: Session, group: dict[str, Any]) -> records.GroupConsolidated:
+    found = session.execute(SELECT_BY_ID, (group["kept_id"],)) if group["kept_id"] else []
+    content = MemoryRow(*found[0]).content if found else ""
+    return {
+        "kind": group["kind"],
+        "subject": content[:80],
+        "kept_id": group["kept_id"],
+        "content": content[:SHOWN_CHARS_MAX],
+        "created": group["created"],
+        "archived_ids": group["archived_ids"],
+        "skipped": group["skipped"],
+    }
+
+
+def _shown_conflicts(
+    conflicts: Sequence[Conflict], session: Session
+) -> list[records.ConflictFound]:
+    shown: list[records.ConflictFound] = []
+    for conflict in conflicts:
+        sides = sides_of(session, conflict)
+        if sides is None:
+            continue  # it has changed since, and may be none any more
+        shown.append(
+            {
+                "kind": conflict.kind,
+                "subject": conflict.subject,
+                "similarity": conflict.similarity,
+                "reason": conflict.reason,
+                "memories": [_shown(side.row) for side in sides],
+            }
+        )
+    return shown
+
+
+def _shown(row: MemoryRow) -> records.ConflictSide:
+    short = row.value is not None and len(row.value) <= SHOWN_CHARS_MAX
+    return {
+        "memory_id": row.id,
+        "namespace": row.namespace,
+        "key": row.key,
+        "content": row.content[:SHOWN_CHARS_MAX],
+        "value": decode_json(row.value) if row.value is not None and short else None,
+        "source": row.source,
+        "trust": row.trust,
+        "updated_at": to_iso(row.updated_us),
+    }
