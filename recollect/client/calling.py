@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from recollect.client.encoding import Call, decode, frame_of
+from recollect.client.encoding import NOBODY, Call, Speaker, decode, frame_of
 from recollect.client.server_clock import ServerClock
 from recollect.client.settings import Retry
 from recollect.protocol.envelope import Reply
@@ -77,7 +77,7 @@ class Planner:
         self._notice = notice
         self._ids = itertools.count(1)
 
-    def plan(self, call: Call, agent: str | None = None, session: str | None = None) -> Plan:
+    def plan(self, call: Call, speaker: Speaker = NOBODY) -> Plan:
         """Carry out one call, with retries where they are safe, before its deadline."""
         clock = self._clock
         deadline_s = clock() + (call.timeout_s or self._timeout_s)
@@ -92,7 +92,7 @@ class Planner:
                 request_id = next(self._ids)
                 deadline_ms = self._server_clock.deadline_ms(deadline_s)
                 outcome = yield Attempt(
-                    frame_of(call, request_id, deadline_ms, agent, session), request_id, left_s
+                    frame_of(call, request_id, deadline_ms, speaker), request_id, left_s
                 )
                 error: RecollectError
                 if isinstance(outcome, Reply):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from recollect.client import forking
 from recollect.client.calling import Notice, backoff_s, read_answer
-from recollect.client.encoding import Call, frame_of
+from recollect.client.encoding import Call, Speaker, frame_of
 from recollect.client.outbox import Item, OutboxFile, OutboxStatus, Queued
 from recollect.client.server_clock import ServerClock
 from recollect.client.settings import Retry
@@ -74,9 +74,9 @@ class Outbox:
             os.close(self._lock_fd)
         self._start()
 
-    def put(self, call: Call, agent: str | None, session: str | None) -> Queued:
+    def put(self, call: Call, speaker: Speaker) -> Queued:
         """Keep a write, and see to its delivery."""
-        queued = self._file.put(call, agent, session)
+        queued = self._file.put(call, speaker)
         self.wake()
         assert call.key is not None
         return {"status": "queued", "idempotency_key": call.key, "queued": queued}
@@ -193,7 +193,7 @@ class Outbox:
             self._transport = self._make_transport()
         request_id = next(self._ids)
         deadline_ms = self._server_clock.deadline_ms(self._clock() + DELIVERY_TIMEOUT_S)
-        frame = frame_of(call, request_id, deadline_ms, item.agent, item.session)
+        frame = frame_of(call, request_id, deadline_ms, item.speaker)
         try:
             reply: Reply = self._transport.request(frame, request_id, DELIVERY_TIMEOUT_S)
         except RecollectError as error:

@@ -24,6 +24,17 @@ encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder().decode
 
 
+class Speaker(NamedTuple):
+    """For whom a client speaks: what each of its requests says of itself."""
+
+    agent: str | None = None
+    session: str | None = None
+    task: str | None = None
+
+
+NOBODY = Speaker()
+
+
 class Call(NamedTuple):
     """One operation ready to be sent: what stays the same over all its attempts."""
 
@@ -94,9 +105,7 @@ def _check_plain(path: str, value: Any, depth: int) -> None:
         )
 
 
-def frame_of(
-    call: Call, request_id: int, deadline_ms: int, agent: str | None, session: str | None
-) -> bytes:
+def frame_of(call: Call, request_id: int, deadline_ms: int, speaker: Speaker) -> bytes:
     """One attempt of a call as the frame that travels."""
     return encode(
         Request(
@@ -107,8 +116,7 @@ def frame_of(
             deadline_ms,
             call.key,
             None,
-            agent,
-            session,
+            *speaker,
         )
     )
 

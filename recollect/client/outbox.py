@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypedDict
 
 from recollect.client import forking
-from recollect.client.encoding import Call
+from recollect.client.encoding import Call, Speaker
 from recollect.protocol.errors import (
     IdempotencyConflict,
     LimitExceeded,
@@ -36,7 +36,8 @@ CREATE TABLE IF NOT EXISTS queue (
     body BLOB NOT NULL,
     agent TEXT,
     session TEXT,
-    queued_at REAL NOT NULL
+    queued_at REAL NOT NULL,
+    task TEXT
 );
 CREATE TABLE IF NOT EXISTS refused (
     position INTEGER PRIMARY KEY,
@@ -48,7 +49,8 @@ CREATE TABLE IF NOT EXISTS refused (
     queued_at REAL NOT NULL,
     refused_at REAL NOT NULL,
     code TEXT NOT NULL,
-    message TEXT NOT NULL
+    message TEXT NOT NULL,
+    task TEXT
 );
 """
 
@@ -56,8 +58,10 @@ CREATE TABLE IF NOT EXISTS refused (
 _COUNT = "SELECT coalesce(max(position) - min(position) + 1, 0) FROM queue"
 
 _REFUSE = """
-INSERT OR REPLACE INTO refused
-SELECT position, key, operation, body, agent, session, queued_at, ?, ?, ?
+INSERT OR REPLACE INTO refused (
+    position, key, operation, body, agent, session, task, queued_at, refused_at, code, message
+)
+SELECT position, key, operation, body, agent, session, task, queued_at, ?, ?, ?
 FROM queue WHERE position = ?
 """
 
@@ -75,8 +79,7 @@ class Item(NamedTuple):
     key: str
     operation: str
     body: bytes
-    agent: str | None
-    session: str | None
+    speaker: Speaker
 
 
 class Queued(TypedDict):
@@ -120,7 +123,7 @@ class OutboxFile:
         forking.keep_unclosed(self._connection)
         self._start()
 
-    def put(self, call: Call, agent: str | None, session: str | None) -> int:
+    def put(self, call: Call, speaker: Speaker) -> int:
         """Add a write behind all others, unless its key waits already; returns how many wait."""
         assert call.key is not None, "a write carries a key"
         with self._transaction() as connection:
@@ -143,9 +146,9 @@ class OutboxFile:
                     maximum=self._items_max,
                 )
             connection.execute(
-                "INSERT INTO queue (key, operation, body, agent, session, queued_at) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (call.key, call.spec.name, call.body, agent, session, self._wall()),
+                "INSERT INTO queue (key, operation, body, agent, session, task, queued_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (call.key, call.spec.name, call.body, *speaker, self._wall()),
             )
             return count + 1
 
@@ -153,10 +156,13 @@ class OutboxFile:
         """The write that is next."""
         with self._reading() as connection:
             row = connection.execute(
-                "SELECT position, key, operation, body, agent, session FROM queue "
+                "SELECT position, key, operation, body, agent, session, task FROM queue "
                 "ORDER BY position LIMIT 1"
             ).fetchone()
-            return Item(*row) if row is not None else None
+            if row is None:
+                return None
+            position, key, operation, body, *speaker = row
+            return Item(position, key, operation, body, Speaker(*speaker))
 
     def remove(self, item: Item) -> None:
         """The orchestrator has it."""
@@ -212,6 +218,7 @@ class OutboxFile:
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(_SCHEMA)
+                _add_tasks(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -222,3 +229,18 @@ class OutboxFile:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_FULL"):
             return StorageFull(f"The disk with the outbox {self.path} is full.")
         return StorageFailed(f"The outbox {self.path} cannot be used: {error}.")
+
+
+def _add_tasks(connection: sqlite3.Connection) -> None:
+    """Bring a file up to date that was made when writes did not say their task."""
+    if _knows_tasks(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if not _knows_tasks(connection):  # another process may have been quicker
+        for table in ("queue", "refused"):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN task TEXT")
+    connection.execute("COMMIT")
+
+
+def _knows_tasks(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "task" for row in connection.execute("PRAGMA table_info(queue)"))

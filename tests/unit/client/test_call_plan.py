@@ -11,7 +11,7 @@ import pytest
 
 from recollect.client.breaker import CircuitGuard
 from recollect.client.calling import Attempt, Outcome, Pause, Plan, Planner, Step, backoff_s
-from recollect.client.encoding import Call, prepare
+from recollect.client.encoding import Call, Speaker, prepare
 from recollect.client.server_clock import ServerClock
 from recollect.client.settings import Breaker, Retry
 from recollect.protocol import errors
@@ -88,13 +88,16 @@ class World:
 
 def test_a_call_that_is_answered_takes_one_attempt() -> None:
     world = World()
-    answer = world.follow(world.planner.plan(world.call(), "agent", "session"), world.reply(OK))
+    answer = world.follow(
+        world.planner.plan(world.call(), Speaker("agent", "session", "task")), world.reply(OK)
+    )
     assert answer == OK
     (request,) = world.requests
     assert request.op == "get_memory"
     assert msgspec.msgpack.decode(request.body) == {"memory_id": "m"}
     assert request.deadline_ms == int(WALL_S * 1000) + 10_000
-    assert (request.agent, request.session, request.key) == ("agent", "session", None)
+    assert (request.agent, request.session, request.task) == ("agent", "session", "task")
+    assert request.key is None
     first = world.steps[0]
     assert isinstance(first, Attempt)
     assert first.timeout_s == 10.0

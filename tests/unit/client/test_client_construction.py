@@ -53,12 +53,13 @@ def test_an_endpoint_that_cannot_be_connected_to_is_refused_by_its_name() -> Non
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_who_speaks_can_be_set_and_cleared(client: Client) -> None:
-    made = client(agent_id="a", session_id="s")
-    assert (made.agent_id, made.session_id) == ("a", "s")
+    made = client(agent_id="a", session_id="s", task_id="t")
+    assert (made.agent_id, made.session_id, made.task_id) == ("a", "s", "t")
     assert made.set_agent_id("b") == {"status": "success", "agent_id": "b"}
     assert made.set_session_id("t") == {"status": "success", "session_id": "t"}
+    assert made.set_task_id("u") == {"status": "success", "task_id": "u"}
     assert made.set_agent_id(None) == {"status": "success", "agent_id": None}
-    assert (made.agent_id, made.session_id) == (None, "t")
+    assert (made.agent_id, made.session_id, made.task_id) == (None, "t", "u")
 
 
 @pytest.mark.parametrize("name", ["", "x" * 257, 5, b"bytes"])
@@ -68,6 +69,8 @@ def test_names_are_checked(name: Any) -> None:
             client.set_agent_id(name)
         with pytest.raises(InvalidArgument, match="session_id"):
             client.set_session_id(name)
+        with pytest.raises(InvalidArgument, match="task_id"):
+            client.set_task_id(name)
     with pytest.raises(InvalidArgument, match="agent_id"):
         MemoryClient(agent_id=name)
 

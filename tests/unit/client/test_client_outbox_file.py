@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from recollect.client.encoding import Call, prepare
+from recollect.client.encoding import NOBODY, Call, Speaker, prepare
 from recollect.client.outbox import OutboxFile
 from recollect.protocol import errors
 from recollect.protocol.operations import AddMemory
@@ -34,13 +35,13 @@ def contents(file: OutboxFile) -> list[bytes]:
 def test_gives_back_in_the_order_of_arrival_also_after_a_restart(tmp_path: Path) -> None:
     calls = [write(f"memory {n}") for n in range(20)]
     file = open_file(tmp_path / "outbox")
-    assert [file.put(call, "agent", None) for call in calls] == list(range(1, 21))
+    assert [file.put(call, Speaker("agent", None, "task")) for call in calls] == list(range(1, 21))
     file.close()
     again = open_file(tmp_path / "outbox")
     assert again.counts() == (20, 0)
     head = again.head()
     assert head is not None
-    assert (head.agent, head.session, head.operation) == ("agent", None, "add_memory")
+    assert (head.speaker, head.operation) == (Speaker("agent", None, "task"), "add_memory")
     assert contents(again) == [call.body for call in calls]
     again.close()
 
@@ -48,30 +49,30 @@ def test_gives_back_in_the_order_of_arrival_also_after_a_restart(tmp_path: Path)
 def test_refuses_more_than_the_limit_by_its_name(tmp_path: Path) -> None:
     file = open_file(tmp_path / "outbox", items_max=3)
     for n in range(3):
-        file.put(write(str(n)), None, None)
+        file.put(write(str(n)), NOBODY)
     with pytest.raises(errors.LimitExceeded, match="outbox_items_max"):
-        file.put(write("one too many"), None, None)
+        file.put(write("one too many"), NOBODY)
     head = file.head()
     assert head is not None
     file.remove(head)
-    assert file.put(write("now there is room"), None, None) == 3
+    assert file.put(write("now there is room"), NOBODY) == 3
     file.close()
 
 
 def test_the_same_key_waits_once_and_with_another_payload_is_a_conflict(tmp_path: Path) -> None:
     file = open_file(tmp_path / "outbox")
-    assert file.put(write("text", "k"), None, None) == 1
-    assert file.put(write("text", "k"), None, None) == 1
+    assert file.put(write("text", "k"), NOBODY) == 1
+    assert file.put(write("text", "k"), NOBODY) == 1
     with pytest.raises(errors.IdempotencyConflict):
-        file.put(write("another", "k"), None, None)
+        file.put(write("another", "k"), NOBODY)
     assert file.counts() == (1, 0)
     file.close()
 
 
 def test_what_is_refused_is_put_aside_with_its_reason(tmp_path: Path) -> None:
     file = open_file(tmp_path / "outbox")
-    file.put(write("bad"), None, None)
-    file.put(write("good"), None, None)
+    file.put(write("bad"), NOBODY)
+    file.put(write("good"), NOBODY)
     head = file.head()
     assert head is not None
     file.refuse(head, errors.NotFound("no such parent"))
@@ -82,8 +83,8 @@ def test_what_is_refused_is_put_aside_with_its_reason(tmp_path: Path) -> None:
 
 def test_two_files_on_one_path_share_one_queue(tmp_path: Path) -> None:
     one, two = open_file(tmp_path / "outbox"), open_file(tmp_path / "outbox")
-    one.put(write("a"), None, None)
-    assert two.put(write("b"), None, None) == 2
+    one.put(write("a"), NOBODY)
+    assert two.put(write("b"), NOBODY) == 2
     assert contents(one) == [write("a").body, write("b").body]
     assert two.head() is None
     one.close()
@@ -93,7 +94,31 @@ def test_two_files_on_one_path_share_one_queue(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_a_typed_error(tmp_path: Path) -> None:
     missing = open_file(tmp_path / "no" / "such" / "folder")
     with pytest.raises(errors.StorageFailed, match="outbox"):
-        missing.put(write("x"), None, None)
+        missing.put(write("x"), NOBODY)
     (tmp_path / "garbage").write_bytes(b"this is not a database at all" * 100)
     with pytest.raises(errors.StorageFailed, match="outbox"):
         open_file(tmp_path / "garbage").head()
+
+
+def test_a_file_from_before_tasks_is_taken_over_with_what_waits_in_it(tmp_path: Path) -> None:
+    old = sqlite3.connect(tmp_path / "outbox")
+    old.executescript(
+        "CREATE TABLE queue (position INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
+        " operation TEXT NOT NULL, body BLOB NOT NULL, agent TEXT, session TEXT,"
+        " queued_at REAL NOT NULL);"
+        "CREATE TABLE refused (position INTEGER PRIMARY KEY, key TEXT NOT NULL,"
+        " operation TEXT NOT NULL, body BLOB NOT NULL, agent TEXT, session TEXT,"
+        " queued_at REAL NOT NULL, refused_at REAL NOT NULL, code TEXT NOT NULL,"
+        " message TEXT NOT NULL);"
+        "INSERT INTO queue VALUES (1, 'k', 'add_memory', x'80', 'a', 's', 1.0);"
+    )
+    old.close()
+    file = open_file(tmp_path / "outbox")
+    assert file.put(write("new"), Speaker("a", None, "task")) == 2
+    head = file.head()
+    assert head is not None and head.speaker == Speaker("a", "s", None)
+    file.refuse(head, errors.NotFound("no such parent"))
+    head = file.head()
+    assert head is not None and head.speaker.task == "task"
+    assert file.counts() == (1, 1)
+    file.close()
