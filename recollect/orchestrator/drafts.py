@@ -122,7 +122,9 @@ class Drafting:
                 field="update_payload.metadata",
             )
         if patch.content is not UNSET:
-            self._validator.content(patch.content)
+            content = self._validator.content(patch.content)
+            if content is not patch.content:
+                return msgspec.structs.replace(patch, content=content)
         return patch
 
     def apply(self, row: MemoryRow, patch: MemoryPatch) -> MemoryRow:

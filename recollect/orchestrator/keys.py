@@ -37,7 +37,7 @@ class Keys:
     def place(self, namespace: str, key: str) -> Place:
         """A namespace and a key as they may be."""
         self._validator.namespace(namespace)
-        return namespace, self._validator.text("key", key, "key_chars_max")
+        return namespace, self._validator.asked("key", key, "key_chars_max")
 
     def holder(self, call: Call, session: Session, place: Place) -> MemoryRow | None:
         """The memory that has the key, be it expired; None as well if the caller may not see it.

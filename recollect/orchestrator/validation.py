@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect.config.settings import LimitsSettings
 from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.trust.secret_policy import SecretPolicy
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 
 NAMESPACE_RULE = (
@@ -20,10 +21,15 @@ _PREFIX = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
 
 
 class Validator:
-    """Checks values against the configured limits; each refusal names its field and limit."""
+    """Checks values against the configured limits; each refusal names its field and limit.
 
-    def __init__(self, limits: LimitsSettings) -> None:
+    All that is stored passes here, and leaves it without secrets where these are not wanted: what
+    is returned is what may be stored.
+    """
+
+    def __init__(self, limits: LimitsSettings, secrets: SecretPolicy | None = None) -> None:
         self.limits = limits
+        self._secrets = secrets
         # The namespace that was found good last: most calls of a batch or a client name the same.
         self._last_namespace = ""
 
@@ -40,7 +46,17 @@ class Validator:
             )
 
     def text(self, field: str, text: str, limit: str) -> str:
-        """Text within a limit and without NUL characters, which not every storage can hold."""
+        """A name within a limit and without NUL characters, which not every storage can hold."""
+        self.asked(field, text, limit)
+        return text if self._secrets is None else self._secrets.name(field, text)
+
+    def prose(self, field: str, text: str, limit: str) -> str:
+        """The same for what people read and nothing is found by."""
+        self.asked(field, text, limit)
+        return text if self._secrets is None else self._secrets.text(field, text)
+
+    def asked(self, field: str, text: str, limit: str) -> str:
+        """The same for what is only asked for and not stored."""
         self.at_most(limit, field, len(text), "characters")
         if "\x00" in text:
             raise InvalidArgument(
@@ -51,7 +67,7 @@ class Validator:
     def content(self, content: str) -> str:
         if not content.strip():
             raise InvalidArgument("content is empty; give some text to remember.", field="content")
-        return self.text("content", content, "content_chars_max")
+        return self.prose("content", content, "content_chars_max")
 
     def namespace(self, namespace: str) -> str:
         if namespace == self._last_namespace:
@@ -79,11 +95,11 @@ class Validator:
         if not tags:
             return "[]"
         self.at_most("tags_max", "tags", len(tags), "items")
+        cleaned = [self.prose("tags", tag, "tag_chars_max") for tag in tags]
         for tag in tags:
-            self.text("tags", tag, "tag_chars_max")
             if not tag.strip():
                 raise InvalidArgument("tags contains an empty tag; leave it out.", field="tags")
-        return encode_json(list(dict.fromkeys(tags))).decode()
+        return encode_json(list(dict.fromkeys(cleaned))).decode()
 
     def json(self, field: str, value: Any, limit: str) -> str:
         """A JSON value as text, within its limits of depth and size."""
@@ -94,7 +110,15 @@ class Validator:
             encoded = b""
         self.at_most(limit, field, len(encoded), "bytes as JSON")
         self._walk(field, value, 1)
+        if self._secrets is not None:
+            cleaned = self._secrets.value(field, value)
+            if cleaned is not value:
+                return self.json(field, cleaned, limit)
         return encoded.decode()
+
+    def cleaned(self, field: str, value: Any) -> Any:
+        """A JSON value that was found good, as it may be stored."""
+        return value if self._secrets is None else self._secrets.value(field, value)
 
     def metadata(self, metadata: dict[str, Any] | None, field: str = "metadata") -> str:
         return "{}" if not metadata else self.json(field, metadata, "metadata_bytes_max")

@@ -112,7 +112,7 @@ class AuditService:
         for name in COMPARED:
             value = getattr(operation, name)
             if value is not None:
-                self._validator.text(name, value, "key_chars_max")
+                self._validator.asked(name, value, "key_chars_max")
                 parts.append(f"{name} = ?")
                 params.append(value)
         if operation.outcome is not None:

@@ -53,8 +53,9 @@ class GroupService:
     ) -> Callable[[WriteTransaction], records.GroupCreated]:
         namespace = self._validator.namespace(operation.namespace)
         self._validator.text("name", operation.name, "key_chars_max")
-        if operation.description is not None:
-            self._validator.text("description", operation.description, "content_chars_max")
+        description = operation.description
+        if description is not None:
+            description = self._validator.prose("description", description, "content_chars_max")
 
         def write(transaction: WriteTransaction) -> records.GroupCreated:
             group_id = self._ids.new()
@@ -64,7 +65,7 @@ class GroupService:
                     group_id,
                     namespace,
                     operation.name,
-                    operation.description,
+                    description,
                     call.now_us,
                     call.author,
                 ),

@@ -104,7 +104,7 @@ class KeyedService:
         value = self._drafting.value(operation.value)
         content = operation.content
         if content is None:
-            content = self._text_of(operation.value, operation.key)
+            content = self._text_of(self._cleaned(operation.value), operation.key)
         adding = AddMemory(
             content,
             operation.memory_type,
@@ -117,6 +117,9 @@ class KeyedService:
         draft.value = value
         draft.operation = call.operation
         return draft
+
+    def _cleaned(self, value: Any) -> Any:
+        return self._validator.cleaned("value", value)
 
     def _text_of(self, value: Any, key: str) -> str:
         return text_of(value, key, chars_max=self._validator.limits.content_chars_max)
@@ -167,7 +170,7 @@ class KeyedService:
         if operation.value is not UNSET:
             self._drafting.value(operation.value)
             if content is UNSET:
-                content = self._text_of(operation.value, operation.key)
+                content = self._text_of(self._cleaned(operation.value), operation.key)
         patch = self._drafting.checked(
             MemoryPatch(content=content, value=operation.value, metadata=operation.metadata)
         )

@@ -63,7 +63,7 @@ class SearchService:
     @reads(SearchMemory)
     async def search_memory(self, call: Call, operation: SearchMemory) -> records.MemoriesFound:
         limit = self._validator.page(operation.limit)
-        self._validator.text("query", operation.query, "query_chars_max")
+        self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
@@ -97,7 +97,7 @@ class SearchService:
         self, call: Call, operation: SemanticSearch
     ) -> records.MemoriesFound | Awaitable[records.MemoriesFound]:
         k = self._validator.page(operation.k)
-        self._validator.text("query", operation.query, "query_chars_max")
+        self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)

@@ -158,7 +158,7 @@ class SessionReadingService:
         last_id, last_us = read_cursor(operation, operation.cursor, 2, texts=1) or FIRST_PAGE
         named = {column: value for column, value in wanted.items() if value is not None}
         for column, value in named.items():
-            self._validator.text(column, value, "key_chars_max")
+            self._validator.asked(column, value, "key_chars_max")
         readable, params = self._readable(call, operation.user_id)
         parts = [*conditions, readable, *(f"{column} = ?" for column in named)]
         params = [last_us, last_id, *params, *named.values(), limit + 1]

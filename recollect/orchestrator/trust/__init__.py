@@ -1,0 +1,1 @@
+"""What is kept out of the memory, or out of its way."""

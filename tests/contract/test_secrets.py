@@ -1,0 +1,192 @@
+"""No operation stores a secret, where these are not wanted; generated over all that write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from recollect.config.settings import EmbeddingSettings, Settings, TrustSettings
+from recollect.protocol import errors
+from recollect.protocol import operations as ops
+from recollect.protocol.operation import Operation, fields_of
+from recollect.protocol.operations import REGISTRY
+from tests.contract.test_audit import HOME, WRITES, Aims
+from tests.harness.worlds import World
+
+SECRET = "sk-proj-" + "q7Zk2Vw9Xb4Lm1Rt" * 3
+PASSWORD = "xyzzy-plugh-plover"  # known for one by the name before it alone
+MARKS = (SECRET, PASSWORD, "q7Zk2Vw9")
+
+# How to make one of every operation that writes, beside those of the audit's table.
+OTHERS: dict[str, Any] = {
+    "archive_session": lambda a: ops.ArchiveSession(a.session),
+    "squash_versions": lambda a: ops.SquashVersions(HOME, 90.0, "episodic"),
+    "index_document": lambda a: ops.IndexDocument(
+        text="# Title\n\nSome text.", source="notes.md", namespace=HOME
+    ),
+    "sync_documents": lambda a: ops.SyncDocuments("/nowhere", HOME),
+    "delete_document": lambda a: ops.DeleteDocument("x"),
+    "consolidate": lambda a: ops.Consolidate(HOME, "keep_latest"),
+    "undo": lambda a: ops.Undo("x"),
+    "forget_source": lambda a: ops.ForgetSource("somebody"),
+    "create_identity": lambda a: ops.CreateIdentity("carol"),
+    "grant_access": lambda a: ops.GrantAccess("carol", HOME, "read"),
+    "revoke_access": lambda a: ops.RevokeAccess("carol"),
+    "backup": lambda a: ops.Backup("/nonexistent/backup"),
+    "reembed": lambda a: ops.Reembed("hashed", "hashed", 32),
+    "report_errors": lambda a: ops.ReportErrors("bob", [ops.ErrorReport("timeout", "slow")]),
+    "verify_audit": lambda a: ops.VerifyAudit(),
+    "list_identities": lambda a: ops.ListIdentities(),
+    "recent_errors": lambda a: ops.RecentErrors(),
+    "stats": lambda a: ops.Stats(),
+}
+MAKERS = {name: make for name, (make, _) in WRITES.items()} | OTHERS
+PROSE = ("content", "value", "metadata", "event", "state_delta", "text", "description")
+LOGIN = {"login": {"password": PASSWORD}}
+
+
+def injected(kind: str) -> list[Any]:
+    """What to put into a field of a type so that it holds a secret."""
+    if "list[dict" in kind:
+        return [
+            [{"content": f"see {SECRET}"}],
+            [{"content": "x", "metadata": {"n": SECRET}, "tags": [SECRET], "value": LOGIN}],
+            [{"content": "x", "key": SECRET}],
+            [{"content": "x", "source": SECRET}, {"content": "harmless"}],
+        ]
+    if "ErrorReport" in kind:
+        return [[{"code": "c", "message": f"with {SECRET}", "context": {"x": SECRET}}]]
+    if "list[str" in kind:
+        return [["harmless", SECRET]]
+    if "dict[" in kind:
+        return [{"note": f"see {SECRET}"}, {"a": [{"b": SECRET}]}, {SECRET: 1}, LOGIN]
+    if "Any" in kind:
+        return [SECRET, f"see {SECRET}", {"a": [SECRET]}, LOGIN]
+    return [SECRET, f"see {SECRET}"] if "str" in kind else []
+
+
+PATCHES = [
+    {"content": f"see {SECRET}"},
+    {"metadata": {"n": SECRET}},
+    {"metadata_patch": {"n": LOGIN}},
+    {"tags": [SECRET]},
+    {"value": LOGIN},
+    {"source": SECRET},
+]
+
+
+def bodies(operation: Operation[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The operation with a secret in each place where it can hold one; and what place that is."""
+    whole = msgspec.to_builtins(operation)
+    for field in fields_of(type(operation)):
+        given = PATCHES if field.name == "update_payload" else injected(repr(field.type))
+        for value in given:
+            yield field.name, {**whole, field.name: value}
+        if field.name == "text":
+            yield "text", {**whole, "text": f"# About {SECRET}\n\nAnd password = {PASSWORD!r}."}
+
+
+@pytest.fixture(params=["mask", "refuse"])
+def guarded(request: pytest.FixtureRequest, storage_url: str, tmp_path: Path) -> Iterator[World]:
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"), trust=TrustSettings(secrets=request.param)
+    )
+    world = World(storage_url, tmp_path / "data", settings)
+    yield world
+    world.close()
+
+
+def everything(world: World) -> str:
+    """All rows of all tables."""
+    sqlite = world.storage.inline_reads
+    names = (
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'memories_fts%'"
+        if sqlite
+        else "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+    )
+
+    async def read() -> str:
+        await world.storage.write(lambda transaction: None)
+        return await world.storage.read(
+            lambda session: "\n".join(
+                str(session.execute(f"SELECT * FROM {name}")) for (name,) in session.execute(names)
+            )
+        )
+
+    return world.run(read())
+
+
+def test_every_operation_that_writes_is_tried() -> None:
+    writing = {name for name, op in REGISTRY.items() if op.spec.access in ("write", "admin")}
+    assert writing | {"report_errors"} == MAKERS.keys()
+
+
+@pytest.mark.timeout(120)
+def test_no_operation_stores_or_repeats_a_secret(
+    guarded: World, capfd: pytest.CaptureFixture[str]
+) -> None:
+    aims = Aims(guarded)
+    masks = guarded.settings.trust.secrets == "mask"
+    stored = 0
+    for name, make in MAKERS.items():
+        for field, body in bodies(make(aims)):
+            answer = guarded.send(name, msgspec.msgpack.encode(body))
+            case = f"{name}.{field}: {str(answer)[:300]}"
+            assert not any(mark in str(answer) for mark in MARKS), case
+            stored += answer["status"] == "success" and masks
+            named = isinstance(body[field], dict) and SECRET in body[field]
+            if field in PROSE and not named:
+                assert masks == (answer["status"] == "success"), case
+    for mark in MARKS:
+        assert mark not in everything(guarded)
+    said = capfd.readouterr()
+    assert not any(mark in said.out + said.err for mark in MARKS)
+    assert (stored > 20) == masks
+    assert ("[masked OpenAI key]" in everything(guarded)) == masks
+
+
+def test_a_refusal_says_where_and_what_and_nothing_is_stored(guarded: World) -> None:
+    if guarded.settings.trust.secrets == "mask":
+        pytest.skip("it masks")
+    with pytest.raises(errors.SecretRefused) as caught:
+        guarded(ops.AddMemory("x", metadata={"db": {"note": f"use {SECRET}"}}))
+    assert caught.value.details == {"field": "metadata.db.note", "kind": "OpenAI key"}
+    assert guarded(ops.Count(include_deleted=True))["count"] == 0
+    batch = guarded(ops.BatchAddMemories([{"content": SECRET}, {"content": "harmless"}]))
+    assert (batch["stored"], batch["failed"]) == (1, 1)
+    assert batch["results"][0]["error"]["code"] == "secret_refused"
+    body = msgspec.msgpack.encode(ops.AddMemory("x"))
+    for name in ("agent", "session", "trace", "task", "key"):
+        said: Any = {name: SECRET}
+        answer = guarded.send("add_memory", body, **said)
+        assert answer["error"]["details"] == {"field": name, "kind": "OpenAI key"}
+
+
+def test_what_is_masked_is_stored_searched_and_answered_alike(guarded: World) -> None:
+    if guarded.settings.trust.secrets == "refuse":
+        pytest.skip("it refuses")
+    operation = ops.AddMemory(f"The staging key is {SECRET} for now", value=LOGIN)
+    added = guarded(operation, key="once")
+    memory = guarded(ops.GetMemory(added["memory_id"]))["memory"]
+    assert memory["content"] == "The staging key is [masked OpenAI key] for now"
+    assert memory["value"] == {"login": {"password": "[masked password]"}}
+    assert guarded(operation, key="once") == added
+    guarded(ops.UpdateMemory(added["memory_id"], {"content": f"Now it is {SECRET}"}))
+    assert "masked" in guarded(ops.GetMemory(added["memory_id"]))["memory"]["content"]
+    guarded(ops.Put(HOME, "login", LOGIN))
+    by_key = guarded(ops.GetByKey(HOME, "login"))["memory"]
+    assert PASSWORD not in str(by_key) and "[masked password]" in by_key["content"]
+    # What is asked for is not stored, and may be anything.
+    found = guarded(ops.SemanticSearch(f"What is {SECRET}?", 5))
+    assert found["count"] == 2
+    with pytest.raises(errors.SecretRefused, match="key"):
+        guarded(ops.AddMemory("x", key=SECRET))
+
+
+def test_it_is_off_unless_asked_for(world: World) -> None:
+    added = world(ops.AddMemory(f"The key is {SECRET}"))
+    assert SECRET in world(ops.GetMemory(added["memory_id"]))["memory"]["content"]
