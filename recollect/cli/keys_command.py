@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
+import msgspec
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -27,6 +28,7 @@ from recollect.protocol.operations import (
     ListIdentities,
     RevokeAccess,
 )
+from recollect.protocol.operations.access import Name as IdentityName
 
 Access = Literal["read", "write", "admin"]
 ACCESSES = ("read", "write", "admin")
@@ -89,6 +91,7 @@ def new(
 ) -> None:
     """Make an identity with a key of its own. Works also while no orchestrator runs."""
     with reporting(partial(show_failure, as_json=as_json)):
+        _check_name(name)
         wanted = [_grant_from(text) for text in grant or ()]
         if reached_at is not None:
             check_endpoint(reached_at)
@@ -266,6 +269,18 @@ def _bound(number: float | None) -> str | Text:
 def _memories(identity: dict[str, Any]) -> str | Text:
     maximum = identity["memories_max"]
     return Text("any", "dim") if maximum is None else f"{identity['memories']:,} of {maximum:,}"
+
+
+def _check_name(name: str) -> None:
+    """Refuse what is no name before a file is called by it."""
+    try:
+        msgspec.convert(name, IdentityName)
+    except msgspec.ValidationError:
+        raise _misspelt(
+            f"{name!r} is no name: it has letters, digits and _ . @ -, and begins with one of the "
+            "first two.",
+            "alice",
+        ) from None
 
 
 def _grant_from(text: str) -> tuple[str, Access]:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from recollect.cli.calling import client_of
 from recollect.cli.local_key import is_everywhere, local_key, reachable
 from recollect.cli.options import settings_from
@@ -77,7 +79,8 @@ def _stopped(settings: Settings, folder: Path) -> Iterator[Reached]:
     from recollect.orchestrator.access.own_keys import ensure_own_keys
     from recollect.orchestrator.stopped_store import StoppedStore
 
-    configure_logging(settings.logging, "keys")
+    # Only what goes wrong is worth a line here.
+    configure_logging(msgspec.structs.replace(settings.logging, level="warning"), "keys")
     held = DataFolder(folder)
     try:
         store = StoppedStore(settings, ensure_own_keys(folder))

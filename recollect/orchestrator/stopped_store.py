@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from recollect.config.settings import Settings
 from recollect.orchestrator.access.identities import LOCAL
 from recollect.orchestrator.access.keyring import Keyring
@@ -17,6 +19,7 @@ from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.assembly import open_storage
 from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import SystemClock
+from recollect.orchestrator.explaining import explain
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.validation import Validator
@@ -59,6 +62,7 @@ class StoppedStore:
     async def call(self, operation: Operation[Any]) -> Any:
         """The answer to an operation of whoever has this machine, or its error raised."""
         name = operation.spec.name
+        operation = _checked(operation)
         kind, handler = self._handlers[name]
         now_us = self._clock.now_us()
         call = Call(
@@ -72,6 +76,18 @@ class StoppedStore:
         if kind == "write":
             return await self._storage.write(result)
         return result if isinstance(result, dict) else await result
+
+
+def _checked(operation: Operation[Any]) -> Operation[Any]:
+    """The operation as it would arrive: what its declaration does not allow is refused."""
+    kind = type(operation)
+    try:
+        checked: Operation[Any] = msgspec.msgpack.decode(
+            msgspec.msgpack.encode(operation), type=kind
+        )
+        return checked
+    except msgspec.ValidationError as error:
+        raise explain(error, kind, operation.spec.name) from None
 
 
 def _nothing(session: Session, functions: Sequence[Any]) -> None:
