@@ -14,12 +14,13 @@ from recollect.cli import (
     backup_commands,
     doctor_command,
     embedding_commands,
+    keyed_commands,
     memory_commands,
     process_commands,
     search_commands,
     status_commands,
 )
-from recollect.cli.lazy_groups import KeysGroup, ModelsGroup
+from recollect.cli.lazy_groups import DocumentsGroup, KeysGroup, ModelsGroup, SessionsGroup
 from recollect.cli.output import out
 
 app = typer.Typer(
@@ -60,11 +61,13 @@ PANELS = {
     "Run": (process_commands.up, process_commands.orchestrator),
     "Remember": (
         memory_commands.add,
+        keyed_commands.put,
         memory_commands.get,
         search_commands.recall,
         search_commands.search,
         memory_commands.list_,
         memory_commands.history,
+        keyed_commands.namespaces,
     ),
     "Look after it": (
         status_commands.ping,
@@ -81,6 +84,18 @@ PANELS = {
 for _panel, _commands in PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.rstrip("_"), rich_help_panel=_panel)(_command)
+app.add_typer(
+    typer.Typer(cls=SessionsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="sessions",
+    help="Look at sessions, their events and their state, and end them.",
+    rich_help_panel="Remember",
+)
+app.add_typer(
+    typer.Typer(cls=DocumentsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="documents",
+    help="Read files and texts into the memory, keep them up to date, and search them.",
+    rich_help_panel="Remember",
+)
 app.add_typer(
     typer.Typer(cls=ModelsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
     name="models",

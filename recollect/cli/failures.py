@@ -101,10 +101,13 @@ def explained(error: Exception) -> Failure | None:
 def _of_a_call(error: RecollectError) -> Failure:
     field = error.details.get("field") if isinstance(error, InvalidArgument) else None
     wrong_option = field in ("endpoint", "key_file")
+    advice = "" if wrong_option else ADVICE.get(error.code, "")
+    if error.code == "not_found" and "session_id" in error.details:
+        advice = "`recollect sessions list` shows what there is."
     return Failure(
         error.code,
         error.message,
-        "" if wrong_option else ADVICE.get(error.code, ""),
+        advice,
         exit_code=USAGE if wrong_option else FAILED,
         **error.details,
     )

@@ -42,6 +42,24 @@ class ModelsGroup(LazyGroup):
         return models
 
 
+class SessionsGroup(LazyGroup):
+    """`recollect sessions …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.sessions_command import sessions
+
+        return sessions
+
+
+class DocumentsGroup(LazyGroup):
+    """`recollect documents …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.documents_command import documents
+
+        return documents
+
+
 class KeysGroup(LazyGroup):
     """`recollect keys …`."""
 

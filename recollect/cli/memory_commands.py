@@ -9,9 +9,11 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling, whole_id
+from recollect.cli.conditions import moment_from
+from recollect.cli.failures import USAGE, Failure
 from recollect.cli.given import content_from, object_from
 from recollect.cli.memory_views import show_count, show_history, show_memories, show_memory
-from recollect.cli.output import err, note, out, print_json
+from recollect.cli.output import clean, err, note, out, print_json
 from recollect.client import MemoryClient
 from recollect.protocol.errors import LimitExceeded
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
@@ -19,11 +21,17 @@ from recollect.protocol.records import MemoriesListed
 
 PAGE_ITEMS = 500
 
-MemoryId = Annotated[
+Where = Annotated[
     str,
     typer.Argument(
-        help="Id of the memory, or its end as tables show it.", metavar="ID", show_default=False
+        help="Id of the memory, or its end as tables show it; or its namespace, and then its key.",
+        metavar="ID | NAMESPACE",
+        show_default=False,
     ),
+]
+Key = Annotated[
+    str | None,
+    typer.Argument(help="Its key in the namespace.", metavar="KEY", show_default=False),
 ]
 
 
@@ -96,14 +104,32 @@ def add(
 
 
 def get(
-    memory_id: MemoryId,
+    where: Where,
+    key: Key = None,
+    version: Annotated[
+        int | None,
+        typer.Option(min=1, help="This version, not the latest.", metavar="N", show_default=False),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            help="As it was then: 2026-01-31, or 2026-01-31T12:00Z.",
+            metavar="TIME",
+            show_default=False,
+        ),
+    ] = None,
     endpoint: options.Endpoint = None,
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show one memory, whole."""
+    """Show one memory, whole: by its id, or by its namespace and key."""
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.get_memory(whole_id(client, memory_id))
+        then = moment_from(as_of)
+        if key is not None:
+            answer = client.get_by_key(where, key, version, then)
+        else:
+            memory_id = whole_id(client, _id_from(where))
+            answer = client.get_memory(memory_id, version=version, as_of=then)
         if as_json:
             return print_json(answer)
         show_memory(answer["memory"])
@@ -174,8 +200,21 @@ def _all_pages(
                 }
 
 
+def _id_from(where: str) -> str:
+    """An id; a namespace alone names no memory."""
+    if ":" not in where:
+        return where
+    raise Failure(
+        "invalid_argument",
+        f"{clean(where)} is a namespace; give the key as well.",
+        f"`recollect list -n {clean(where)}` shows what is in it.",
+        exit_code=USAGE,
+    )
+
+
 def history(
-    memory_id: MemoryId,
+    where: Where,
+    key: Key = None,
     limit: options.Limit = 50,
     endpoint: options.Endpoint = None,
     key_file: options.KeyFile = None,
@@ -183,7 +222,10 @@ def history(
 ) -> None:
     """Show the versions of a memory, the newest first, also of a deleted one."""
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.history(whole_id(client, memory_id), limit)
+        if key is not None:
+            answer = client.history_by_key(where, key, limit)
+        else:
+            answer = client.history(whole_id(client, _id_from(where)), limit)
         if as_json:
             return print_json(answer)
         note(answer["memory_id"], "cyan")
