@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.harness.processes import OrchestratorProcess
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-SEARCH_GUIDE = ROOT / "docs" / "search.md"
+GUIDES = {"search": 3, "namespaces": 3, "sessions": 2}
+"""The guides, with how many pieces of Python each has."""
 
 
 def test_the_python_of_the_readme_works_word_for_word(orchestrator: OrchestratorProcess) -> None:
@@ -29,11 +32,13 @@ def test_the_python_of_the_readme_works_word_for_word(orchestrator: Orchestrator
     assert "2 versions" in run.stdout
 
 
-def test_the_python_of_the_search_guide_works_word_for_word(
-    orchestrator: OrchestratorProcess,
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_python_of_every_guide_works_word_for_word(
+    orchestrator: OrchestratorProcess, guide: str
 ) -> None:
-    sources = re.findall(r"```python\n(.*?)```", SEARCH_GUIDE.read_text(), re.S)
-    assert len(sources) == 3
+    text = (ROOT / "docs" / f"{guide}.md").read_text()
+    sources = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(sources) == GUIDES[guide]
     for source in sources:
         run = subprocess.run(
             [sys.executable, "-c", source],
