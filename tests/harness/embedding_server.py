@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class Received:
 class EmbeddingServer:
     """Listens on loopback from `with` to its end."""
 
+    path = "/v1/embeddings"
+
     def __init__(self, dimensions: int = 8, *, key: str | None = None) -> None:
         self.dimensions = dimensions
         self.received: list[Received] = []
@@ -97,7 +99,7 @@ class EmbeddingServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
-    def __enter__(self) -> EmbeddingServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -132,7 +134,7 @@ class EmbeddingServer:
             told = headers.get("authorization", "").removeprefix("Bearer ")
             words = {"error": {"message": f"Incorrect API key provided: {told}."}}
             self._send(handler, 401, json.dumps(words).encode(), fault)
-        elif handler.path != "/v1/embeddings":
+        elif handler.path != self.path:
             self._send(handler, 404, b"<html>no such page</html>", fault)
         else:
             reply = self._reply(body)

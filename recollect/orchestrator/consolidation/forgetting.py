@@ -129,7 +129,7 @@ def fate_among(states: Sequence[MemoryRow], source: str) -> Fate | None:
     if not tainted[-1]:
         return None
     # What others have deleted since is gone already.
-    if row.deleted_us is not None and not _by(states, len(states) - 1, source):
+    if row.deleted_us is not None and not _by(states, _origin(states, len(states) - 1), source):
         return None
     first = len(states) - 1
     while first > 0 and tainted[first - 1]:
@@ -151,12 +151,19 @@ def _tainted(states: Sequence[MemoryRow], source: str) -> list[bool]:
         elif at == 0:
             tainted.append(False)
         elif state.operation in GOING_BACK:
-            said = _said(state)
-            like = next((u for u in range(at) if _said(states[u]) == said), at - 1)
-            tainted.append(tainted[like])
+            tainted.append(tainted[_origin(states, at)])
         else:
             tainted.append(tainted[-1])
     return tainted
+
+
+def _origin(states: Sequence[MemoryRow], at: int) -> int:
+    """The version that one goes back to; if to none, that before it."""
+    state = states[at]
+    if state.operation not in GOING_BACK:
+        return at
+    said = _said(state)
+    return next((earlier for earlier in range(at) if _said(states[earlier]) == said), at - 1)
 
 
 def _by(states: Sequence[MemoryRow], at: int, source: str) -> bool:
@@ -170,7 +177,8 @@ def _by(states: Sequence[MemoryRow], at: int, source: str) -> bool:
 
 
 def _said(state: MemoryRow) -> tuple[Any, ...]:
-    return (state.content, state.value, state.metadata, state.tags, state.memory_type, state.source)
+    there = (state.archived_us is None, state.deleted_us is None)
+    return (state.content, state.value, state.metadata, state.tags, state.source, *there)
 
 
 def _add_derived(session: Session, call: Call, fates: dict[int, Fate]) -> None:

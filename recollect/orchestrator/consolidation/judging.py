@@ -25,6 +25,8 @@ DUPLICATE: Kind = "duplicate"
 CONTRADICTION: Kind = "contradiction"
 
 SUBJECT_CHARS_MAX = 80
+FACTS = frozenset({"general", "semantic"})
+"""Types that state what is so; whoever names none means the same."""
 
 
 class Looked(msgspec.Struct, frozen=True):
@@ -87,7 +89,7 @@ def digest_of(content: str) -> str:
 
 def judge(one: Looked, other: Looked) -> Verdict | None:
     """What two memories of one namespace are to each other; None if nothing."""
-    if one.memory_type != other.memory_type:
+    if one.memory_type != other.memory_type and not {one.memory_type, other.memory_type} <= FACTS:
         return None
     # Two keys are two things, whatever is said of them.
     if one.key is not None and other.key is not None:

@@ -178,6 +178,10 @@ def test_the_same_text_of_another_thing_is_no_repetition(given: dict[str, Any]) 
     assert judge(look("Anna prefers green tea"), look("Anna prefers green tea", **given)) is None
 
 
+def test_a_fact_is_a_fact_of_whichever_type() -> None:
+    assert judge(look("Tom is tall today"), look("Tom is tall today", memory_type="semantic"))
+
+
 def test_two_keys_are_two_things() -> None:
     theme, editor = look("It is dark green", key="theme"), look("It is dark green", key="editor")
     assert judge(theme, editor) is None

@@ -1,0 +1,178 @@
+"""Taking back what a source wrote, with all that came of it, on every storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.orchestrator.access.grants import Grant, Grants
+from recollect.orchestrator.access.identities import Identity
+from recollect.protocol import errors
+from recollect.protocol import operations as ops
+from tests.contract.test_consolidation import HOME, add, filled, memory, state, texts
+from tests.harness.worlds import World
+
+BAD = "web:evil.example"
+
+
+def by_agent(world: World, agent: str, operation: Any) -> Any:
+    return world(operation, agent=agent)
+
+
+def living(world: World, memory_id: str) -> bool:
+    return memory(world, memory_id)["deleted_at"] is None
+
+
+def test_all_that_names_the_source_or_was_written_by_the_agent_is_gone(world: World) -> None:
+    named = add(world, "The earth is flat", source=BAD)
+    elsewhere = add(world, "The moon is cheese", "project:x", source=BAD)
+    written = by_agent(world, BAD, ops.AddMemory("The sun is cold", namespace=HOME))["memory_id"]
+    keyed = by_agent(world, BAD, ops.Put(HOME, "planet", "flat"))["memory_id"]
+    other = add(world, "Water is wet", source="web:good.example")
+    before = state(world)
+    dry = world(ops.ForgetSource(BAD, True))
+    assert (dry["forgotten"], dry["run_id"], state(world) == before) == (4, None, True)
+    run = world(ops.ForgetSource(BAD))
+    assert run["forgotten"] == 4
+    assert sorted(run["memory_ids"]) == sorted(dry["memory_ids"])
+    assert sorted(run["memory_ids"]) == sorted([named, elsewhere, written, keyed])
+    assert texts(world) == ["Water is wet"]
+    assert living(world, other)
+    with pytest.raises(errors.NotFound):
+        world(ops.GetByKey(HOME, "planet"))
+    undone = world(ops.Undo(run["run_id"]))
+    assert (undone["restored"], undone["skipped"]) == (4, [])
+    assert state(world) == before
+    assert world(ops.GetByKey(HOME, "planet"))["memory"]["value"] == "flat"
+    again = world(ops.ForgetSource(BAD))
+    assert again["forgotten"] == 4
+
+
+def test_a_namespace_narrows_it(world: World) -> None:
+    add(world, "The earth is flat", source=BAD)
+    elsewhere = add(world, "The moon is cheese", "project:x", source=BAD)
+    assert world(ops.ForgetSource(BAD, namespace="project:x"))["memory_ids"] == [elsewhere]
+
+
+def test_what_it_changed_of_others_goes_back_to_before(world: World) -> None:
+    mine = add(world, "Water is wet")
+    by_agent(world, BAD, ops.UpdateMemory(mine, {"content": "Water is dry"}))
+    # Whoever changes it later builds upon that.
+    world(ops.UpdateMemory(mine, {"tags": ["water"]}))
+    deleted = add(world, "Fire is hot")
+    by_agent(world, BAD, ops.DeleteMemory(deleted))
+    cited = add(world, "Ice is cold", source="a book")
+    world(ops.UpdateMemory(cited, {"content": "Ice is warm", "source": BAD}))
+    world(ops.UpdateMemory(cited, {"source": "a book"}))
+    healed = add(world, "Air is light")
+    by_agent(world, BAD, ops.UpdateMemory(healed, {"content": "Air is heavy"}))
+    world(ops.Restore(healed, 1))
+    before = state(world)
+    run = world(ops.ForgetSource(BAD))
+    assert (run["forgotten"], run["reverted"]) == (0, 3)
+    assert memory(world, mine)["content"] == "Water is wet"
+    assert memory(world, mine)["tags"] == []
+    assert living(world, deleted)
+    assert memory(world, cited)["content"] == "Ice is cold"
+    assert memory(world, cited)["source"] == "a book"
+    assert memory(world, healed)["content"] == "Air is light"
+    assert world(ops.ForgetSource(BAD))["reverted"] == 0
+    world(ops.Undo(run["run_id"]))
+    assert state(world) == before
+    assert memory(world, mine)["content"] == "Water is dry"
+    assert world(ops.ForgetSource(BAD))["reverted"] == 3
+
+
+def test_what_was_merged_from_it_goes_and_what_others_gave_to_that_comes_back(world: World) -> None:
+    filled(world)
+    mine = add(world, "Anna lives in Paris")
+    theirs = add(world, "Anna lives in Berlin", source=BAD)
+    merged = world(ops.Consolidate(HOME, "merge"))["groups"][0]["kept_id"]
+    # And what was made from that in turn.
+    late = add(world, "Anna lives in Madrid")
+    second = world(ops.Consolidate(HOME, "merge"))["groups"][0]["kept_id"]
+    summary = add(world, "A summary of where Anna was")
+    world(ops.AddRelationship(summary, second, "derived_from"))
+    before = state(world)
+    run = world(ops.ForgetSource(BAD))
+    assert (run["forgotten"], run["derived"], run["revived"]) == (1, 3, 2)
+    assert [living(world, i) for i in (theirs, merged, second, summary)] == [False] * 4
+    for revived in (mine, late):
+        assert memory(world, revived)["archived_at"] is None
+    assert "Anna lives in Paris" in texts(world)
+    assert "Anna lives in Madrid" in texts(world)
+    world(ops.Undo(run["run_id"]))
+    assert state(world) == before
+    again = world(ops.ForgetSource(BAD))
+    assert (again["forgotten"], again["derived"], again["revived"]) == (1, 3, 2)
+
+
+def test_what_gave_way_to_it_comes_back(world: World) -> None:
+    filled(world)
+    mine, theirs = (
+        add(world, "Anna lives in Paris"),
+        add(world, "Anna lives in Berlin", source=BAD),
+    )
+    world(ops.Consolidate(HOME, "keep_latest"))
+    assert memory(world, mine)["archived_at"] is not None
+    run = world(ops.ForgetSource(BAD))
+    assert (run["forgotten"], run["revived"]) == (1, 1)
+    assert memory(world, mine)["archived_at"] is None
+    assert not living(world, theirs)
+
+
+def test_what_hung_below_it_stays_and_is_hung_up_again_by_undo(world: World) -> None:
+    root = add(world, "The earth is flat", source=BAD)
+    child = add(world, "The earth has oceans", parent_id=root)
+    run = world(ops.ForgetSource(BAD))
+    assert run["memory_ids"] == [root]
+    assert memory(world, child)["parent_id"] is None
+    assert living(world, child)
+    world(ops.Undo(run["run_id"]))
+    assert memory(world, child)["parent_id"] == root
+
+
+def test_a_run_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
+    filled(world)
+    mine = add(world, "Anna lives in Paris")
+    add(world, "Anna lives in Berlin")
+    by_agent(world, "gardener", ops.Consolidate(HOME, "merge"))
+    run = world(ops.ForgetSource("gardener"))
+    assert run["memory_ids"] == []
+    assert memory(world, mine)["archived_at"] is not None
+
+
+def test_only_what_the_caller_may_write_is_taken_back(world: World) -> None:
+    mine = add(world, "The earth is flat", source=BAD)
+    theirs = add(world, "The moon is cheese", "user:bob", source=BAD)
+    summary = add(world, "About the earth", "user:bob")
+    world(ops.AddRelationship(summary, mine, "derived_from"))
+    alice = Identity("alice", Grants((Grant(HOME, "write"), Grant("user:bob", "read"))))
+    run = world(ops.ForgetSource(BAD), alice)
+    assert run["memory_ids"] == [mine]
+    assert living(world, theirs)
+    assert living(world, summary)
+    with pytest.raises(errors.Forbidden):
+        world(ops.ForgetSource(BAD, namespace="user:bob"), alice)
+    assert world(ops.GetRun(run["run_id"]), alice)["run"]["report"]["forgotten"] == 1
+    assert world(ops.Undo(run["run_id"]), alice)["restored"] == 1
+
+
+def test_the_same_request_again_is_answered_alike(world: World) -> None:
+    add(world, "The earth is flat", source=BAD)
+    first = world(ops.ForgetSource(BAD), key="the-same-key")
+    add(world, "The earth is a disc", source=BAD)
+    assert world(ops.ForgetSource(BAD), key="the-same-key") == first
+    assert world(ops.ForgetSource(BAD), key="another-key")["forgotten"] == 1
+
+
+@pytest.mark.parametrize("name", ['100% "quoted"', "a_b", "!", "Zoë \\ x"])
+def test_any_name_is_found_in_old_versions(world: World, name: str) -> None:
+    mine = add(world, "Water is wet")
+    innocent = add(world, "Wine is wet")
+    by_agent(world, name, ops.UpdateMemory(mine, {"content": "Water is dry"}))
+    by_agent(world, "axb", ops.UpdateMemory(innocent, {"content": "Wine is dry"}))
+    world(ops.UpdateMemory(mine, {"tags": ["x"]}))
+    assert world(ops.ForgetSource(name))["memory_ids"] == [mine]
+    assert memory(world, mine)["content"] == "Water is wet"
