@@ -23,8 +23,127 @@ def client(
         yield client
 
 
-def test_every_operation_works_through_the_client(client: Recording, tmp_path: Path) -> None:
+@pytest.fixture(params=KINDS)
+def reading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Recording]:
+    """A client of an orchestrator that may read a folder of documents."""
+    env = {"RECOLLECT_DOCUMENTS_ROOTS": str(documents_of(tmp_path))}
+    with (
+        OrchestratorProcess(tmp_path / "data", env=env) as process,
+        client_of(request.param, process.endpoint) as client,
+    ):
+        yield client
+
+
+def documents_of(tmp_path: Path) -> Path:
+    """A folder with two documents."""
+    folder = tmp_path / "documents"
+    if not folder.exists():
+        folder.mkdir()
+        (folder / "ships.md").write_text("# Ships\n\nThe brig sails at dawn.\n")
+        (folder / "tides.txt").write_text("The tide is low at noon.\n")
+    return folder
+
+
+def use_keys(client: Recording) -> None:
+    put = client.put("user:alice", "editor", {"name": "vim"}, "episodic", {"since": 1991})
+    assert (put["version"], put["created"]) == (1, True)
+    assert client.get_by_key("user:alice", "editor")["memory"]["id"] == put["memory_id"]
+    assert client.update_by_key("user:alice", "editor", {"name": "ed"})["version"] == 2
+    assert client.diff("user:alice", "editor", 1)["changes"]["value"]["after"] == {"name": "ed"}
+    assert client.history_by_key("user:alice", "editor")["count"] == 2
+    assert client.delete_by_key("user:alice", "editor")["deleted_ids"] == [put["memory_id"]]
+    assert client.restore_by_key("user:alice", "editor", 1)["version"] == 4
+    [found] = client.search_namespace("user:alice", "episodic", 5)["memories"]
+    assert (found["key"], found["value"]) == ("editor", {"name": "vim"})
+    [namespace] = client.list_namespaces("user")["namespaces"]
+    assert namespace == {"namespace": "user:alice", "memories": 1}
+    squashed = client.squash_versions("user:alice", 0)
+    assert (squashed["versions"], squashed["complete"]) == (3, True)
+    assert client.history_by_key("user:alice", "editor")["count"] == 1
+
+
+def use_sessions(client: Recording) -> None:
+    session_id = client.create_session("bob", app="chess", state={"move": 1})["session_id"]
+    appended = client.append_event(session_id, {"played": "e4"}, {"temp:clock": 9}, 1)
+    assert (appended["position"], appended["version"]) == (1, 2)
+    assert client.set_state(session_id, {"move": 2, "user:level": 3})["version"] == 3
+    state = {"move": 2, "user:level": 3, "temp:clock": 9}
+    assert client.get_state(session_id, min_seq=appended["seq"])["state"] == state
+    assert client.list_events(session_id)["events"][0]["event"] == {"played": "e4"}
+    assert client.update_status(session_id, "paused")["session_status"] == "paused"
+    assert client.list_sessions("bob", "paused")["count"] == 1
+    assert client.list_active_sessions("bob")["sessions"][0]["id"] == session_id
+    assert client.terminate_session(session_id)["session_status"] == "terminated"
+    assert client.archive_session(session_id)["session_status"] == "archived"
+    assert client.get_session(session_id)["state"] == {"move": 2, "user:level": 3}
+    assert client.delete_session(session_id)["events"] == 1
+
+
+def use_documents(client: Recording, folder: Path) -> None:
+    indexed = client.index_document(
+        title="Harbour", namespace="project:port", text="The harbour has two piers."
+    )
+    assert indexed["added"] == 1
+    synced = client.sync_documents(str(folder), "project:port")
+    assert (synced["files"], synced["synced"], synced["complete"]) == (2, 2, True)
+    assert client.list_documents("project:port", "synced")["count"] == 3
+    [found] = client.search_documents("When does the brig sail?", 1)["results"]
+    assert "sails at dawn" in found["content"]
+    assert client.delete_document(indexed["document"]["id"])["removed"] == 1
+
+
+def use_consolidation(client: Recording) -> None:
+    for source in ("log", "chat"):
+        client.add_memory(
+            "The deploy of the website runs every Friday at noon",
+            namespace="project:site",
+            source=source,
+        )
+    conflicts = client.find_conflicts("project:site")
+    assert [conflict["kind"] for conflict in conflicts["conflicts"]] == ["duplicate"]
+    run = client.consolidate("project:site", "keep_latest")
+    assert run["archived"] == 1
+    assert client.get_run(run["run_id"])["run"]["run_status"] == "done"
+    assert client.undo(run["run_id"])["restored"] == 1
+    forgotten = client.forget_source("log", namespace="project:site")
+    assert forgotten["forgotten"] == 1
+    runs = client.list_runs("project:site")["runs"]
+    assert [found["run_id"] for found in runs] == [forgotten["run_id"], run["run_id"]]
+
+
+def use_access(client: Recording) -> None:
+    me = client.who_am_i()
+    assert me["grants"] == [{"pattern": "*", "access": "admin"}]
+    created = client.create_identity("critic", "x" * 40, 10.0, 100)["identity"]
+    assert (created["name"], created["grants"]) == ("critic", [])
+    granted = client.grant_access("critic", "user:alice", "write")["identity"]
+    assert granted["grants"] == [{"pattern": "user:alice", "access": "write"}]
+    assert client.revoke_access("critic", "user:alice")["identity"]["grants"] == []
+    assert client.revoke_access("critic")["identity"]["revoked_at"] is not None
+    assert "critic" in [found["name"] for found in client.list_identities()["identities"]]
+
+
+def use_audit(client: Recording) -> None:
+    entries = client.audit_log(namespace="user:alice", operation="put")["entries"]
+    assert [(entry["agent"], entry["outcome"]) for entry in entries] == [("planner", "done")]
+    assert client.verify_audit()["valid"] is True
+
+
+def test_every_operation_works_through_the_client(reading: Recording, tmp_path: Path) -> None:
+    client = reading
     client.set_agent_id("planner")
+    use_keys(client)
+    use_sessions(client)
+    use_documents(client, documents_of(tmp_path))
+    use_consolidation(client)
+    use_access(client)
+    use_audit(client)
+    use_memories(client, tmp_path)
+    assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called
+
+
+def use_memories(client: Recording, tmp_path: Path) -> None:
+    before = client.stats()["memories"]["total"]
     session_id = client.create_session("alice", "conversation", {"channel": "cli"})["session_id"]
     client.set_session_id(session_id)
     assert client.ping()["ready"] is True
@@ -76,16 +195,21 @@ def test_every_operation_works_through_the_client(client: Recording, tmp_path: P
     assert client.restore(tea_id)["version"] == 4
     assert client.purge(coffee_id)["purged"] == 1
 
+    key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+    assert client.create_identity("bob", key, 100.0, 50)["identity"]["grants"] == []
+    bob = client.grant_access("bob", "user:bob", "write")["identity"]
+    assert client.list_identities()["identities"] == [bob]
+    assert client.revoke_access("bob", "user:bob")["identity"]["grants"] == []
+    assert client.who_am_i()["identity"] == "local"
+
     client.report_errors("planner", [{"code": "timeout", "message": "slow", "count": 2}])
     assert client.recent_errors(source="planner")["errors"][0]["count"] == 2
-    assert client.stats()["memories"]["total"] == 1
+    assert client.stats()["memories"]["total"] == before + 1
     assert client.reembed("hashed", "hashed", 64)["state"] == "running"
     backup = client.backup(str(tmp_path / "backup"))
     assert (Path(backup["path"]) / "recollect.db").stat().st_size == backup["bytes"]
     assert client.get_circuit_breaker_status()["state"] == "closed"
     assert client.reset_circuit_breaker()["status"] == "success"
-
-    assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called
 
 
 def test_the_short_names_mean_the_same(client: Recording) -> None:
@@ -136,6 +260,32 @@ BAD_CALLS: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
     ("invalid_argument", "get_memory", ("x",), {"as_of": "yesterday-ish"}),
     ("invalid_argument", "reinforce_memory", ("x", 0), {}),
     ("invalid_argument", "reinforce_memory", ("x", float("nan")), {}),
+    ("invalid_argument", "put", ("alice", "k", 1), {}),
+    ("invalid_argument", "put", ("user:a", "", 1), {}),
+    ("invalid_argument", "put", ("user:a", "k", float("nan")), {}),
+    ("invalid_argument", "put", ("user:a", "k", 1, "Not A Type"), {}),
+    ("invalid_argument", "put", ("user:a", "k", 1), {"expected_version": -1}),
+    ("version_conflict", "put", ("user:a", "k", 1), {"expected_version": 1}),
+    ("limit_exceeded", "put", ("user:a", "k" * 513, 1), {}),
+    ("not_found", "get_by_key", ("user:a", "k"), {}),
+    ("invalid_argument", "get_by_key", ("user:a", "k", 0), {}),
+    ("not_found", "update_by_key", ("user:a", "k", 1), {}),
+    ("invalid_argument", "update_by_key", ("user:a", "k"), {}),
+    ("not_found", "restore_by_key", ("user:a", "k"), {}),
+    ("not_found", "diff", ("user:a", "k", 1, 2), {}),
+    ("invalid_argument", "search_namespace", ("user:",), {}),
+    ("invalid_argument", "list_namespaces", ("alice",), {}),
+    ("invalid_argument", "squash_versions", ("user:a", -1), {}),
+    ("invalid_argument", "squash_versions", ("user:a", float("nan")), {}),
+    ("invalid_argument", "create_session", ("",), {}),
+    ("limit_exceeded", "create_session", ("a" * 252,), {}),
+    ("invalid_argument", "create_session", ("a",), {"state": {"temp:": 1}}),
+    ("not_found", "append_event", ("nobody", 1), {}),
+    ("limit_exceeded", "append_event", ("nobody", "x" * 300_000), {}),
+    ("invalid_argument", "set_state", ("nobody", {"a": float("inf")}), {}),
+    ("invalid_argument", "update_status", ("nobody", "asleep"), {}),
+    ("invalid_argument", "list_events", ("nobody", 1, 1 << 63), {}),
+    ("not_found", "delete_session", ("nobody",), {}),
 ]
 
 
@@ -159,6 +309,7 @@ def test_bad_input_gets_a_typed_error_and_nothing_is_written(client: Recording) 
         assert caught.value.code == code, f"{label}: {caught.value}"
         assert len(caught.value.message) > 15, label
     assert client.count(include_deleted=True)["count"] == 0
+    assert client.list_sessions()["count"] == 0
     assert client.add_memory("the line is still good")["status"] == "success"
 
 
