@@ -57,6 +57,7 @@ text key is taken as it is, and one of a list is separated like `PATH`, by colon
 _READ_ELSEWHERE_HELP = {
     "RECOLLECT_CONFIG": "Path of the configuration file.",
     "RECOLLECT_ENDPOINT": "Address of the orchestrator that a client connects to.",
+    "RECOLLECT_KEY_FILE": "Path of the key file with which a client comes in; see access.md.",
     "RECOLLECT_MODELS": "Folder in which local models are installed.",
     "RECOLLECT_FAILPOINTS": "Faults to inject, for tests.",
 }

@@ -195,13 +195,6 @@ def use_memories(client: Recording, tmp_path: Path) -> None:
     assert client.restore(tea_id)["version"] == 4
     assert client.purge(coffee_id)["purged"] == 1
 
-    key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
-    assert client.create_identity("bob", key, 100.0, 50)["identity"]["grants"] == []
-    bob = client.grant_access("bob", "user:bob", "write")["identity"]
-    assert client.list_identities()["identities"] == [bob]
-    assert client.revoke_access("bob", "user:bob")["identity"]["grants"] == []
-    assert client.who_am_i()["identity"] == "local"
-
     client.report_errors("planner", [{"code": "timeout", "message": "slow", "count": 2}])
     assert client.recent_errors(source="planner")["errors"][0]["count"] == 2
     assert client.stats()["memories"]["total"] == before + 1
