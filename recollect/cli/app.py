@@ -17,6 +17,7 @@ from recollect.cli import (
     keyed_commands,
     memory_commands,
     process_commands,
+    run_commands,
     search_commands,
     status_commands,
 )
@@ -69,6 +70,13 @@ PANELS = {
         memory_commands.history,
         keyed_commands.namespaces,
     ),
+    "Settle": (
+        run_commands.conflicts,
+        run_commands.consolidate,
+        run_commands.forget_source,
+        run_commands.runs,
+        run_commands.undo,
+    ),
     "Look after it": (
         status_commands.ping,
         status_commands.stats,
@@ -83,7 +91,8 @@ PANELS = {
 }
 for _panel, _commands in PANELS.items():
     for _command in _commands:
-        app.command(_command.__name__.rstrip("_"), rich_help_panel=_panel)(_command)
+        _name = _command.__name__.rstrip("_").replace("_", "-")
+        app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(
     typer.Typer(cls=SessionsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
     name="sessions",

@@ -78,15 +78,16 @@ class ConsolidationSettings(Struct, frozen=True):
     """How like memories are found and settled."""
 
     duplicate_similarity: Annotated[float, Meta(gt=0, le=1, description=(
-        "Nearness in meaning from which memories count as saying the same."))] = 0.9
+        "Nearness in meaning from which memories are compared word by word for saying the "
+        "same."))] = 0.9
     conflict_similarity: Annotated[float, Meta(gt=0, le=1, description=(
         "Nearness in meaning from which memories that differ are compared for "
         "contradiction."))] = 0.75
     examined_max: Annotated[int, Meta(ge=2, le=1_000_000, description=(
         "Memories of a namespace that one run looks at, the newest first."))] = 10_000
     shrink_max: Annotated[float, Meta(gt=0, le=1, description=(
-        "The largest part of a namespace that one run may archive; a run that would take more "
-        "does nothing."))] = 0.5
+        "The largest part by which one run may make the memories of a namespace fewer; a run that "
+        "would take more does nothing."))] = 0.5
     llm_url: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description=(
         "An endpoint that speaks OpenAI's chat protocol, for the strategy `llm_based`; "
         "`/chat/completions` is added."))] = None

@@ -1,0 +1,144 @@
+"""Commands that settle conflicts, take back what a source wrote, and undo either."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+import typer
+
+from recollect.cli import options, run_views
+from recollect.cli.calling import ID_LIKE, calling
+from recollect.cli.failures import Failure
+from recollect.cli.output import print_json
+from recollect.client import MemoryClient
+
+# A run through many memories, or one that asks a chat model, takes its time.
+PATIENCE_S = 600.0
+RUNS_SEARCHED = 200
+
+Where = Annotated[
+    str,
+    typer.Argument(
+        help="This namespace and those below it.", metavar="NAMESPACE", show_default=False
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.", metavar="")]
+
+
+def conflicts(
+    namespace: Where,
+    limit: options.Limit = 20,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show memories that nearly repeat one another, or contradict one another."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        answer = client.find_conflicts(namespace, limit, timeout=PATIENCE_S)
+        if as_json:
+            return print_json(answer)
+        run_views.show_conflicts(answer)
+
+
+def consolidate(
+    namespace: Where,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="keep_latest, keep_most_trusted, merge (joins what they say), or llm_based.",
+            metavar="STRATEGY",
+        ),
+    ] = "merge",
+    dry_run: DryRun = False,
+    limit: options.Limit = 100,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Settle what repeats or contradicts. What is given up is archived, and can be undone."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        chosen = cast("Literal['keep_latest', 'keep_most_trusted', 'merge', 'llm_based']", strategy)
+        answer = client.consolidate(namespace, chosen, dry_run, limit=limit, timeout=PATIENCE_S)
+        if as_json:
+            return print_json(answer)
+        run_views.show_consolidated(answer)
+
+
+def forget_source(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="What memories name as their source, or the agent that wrote them.",
+            metavar="SOURCE",
+            show_default=False,
+        ),
+    ],
+    namespace: options.Namespace = None,
+    dry_run: DryRun = False,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Take back all that a source wrote, and all that was made from it."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        answer = client.forget_source(source, dry_run, namespace=namespace, timeout=PATIENCE_S)
+        if as_json:
+            return print_json(answer)
+        run_views.show_forgotten(answer)
+
+
+def undo(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="Id of the run, or its end, as `recollect runs` shows it.",
+            metavar="RUN",
+            show_default=False,
+        ),
+    ],
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Undo a run: what it archived or deleted is back, what it wrote is gone."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        answer = client.undo(_whole_run_id(client, run), timeout=PATIENCE_S)
+        if as_json:
+            return print_json(answer)
+        run_views.show_undone(answer)
+
+
+def runs(
+    namespace: options.Namespace = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Only consolidate, or only forget_source.", metavar="KIND"),
+    ] = None,
+    limit: options.Limit = 20,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show runs, the latest first."""
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        answer = client.list_runs(namespace, kind, limit=limit)
+        if as_json:
+            return print_json(answer)
+        run_views.show_runs(answer["runs"])
+
+
+def _whole_run_id(client: MemoryClient, given: str) -> str:
+    """The run meant by the end of its id, among the latest; anything else is left as it is."""
+    if not ID_LIKE.fullmatch(given):
+        return given
+    latest = client.list_runs(limit=RUNS_SEARCHED)["runs"]
+    ids = [run["run_id"] for run in latest if run["run_id"].endswith(given)]
+    if len(ids) > 1:
+        raise Failure(
+            "ambiguous_id",
+            f"{len(ids)} ids of runs end in {given}: {', '.join(ids)}.",
+            "Give more of the id.",
+        )
+    return ids[0] if ids else given
