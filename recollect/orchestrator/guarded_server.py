@@ -15,7 +15,8 @@ from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.server import NOBLOCK, RCVMORE, TURN_MESSAGES_MAX, Server
 
-# The property under which ZeroMQ keeps what the gate said of the connection.
+# The property under which ZeroMQ keeps what the gate said of the connection. Properties that a
+# client gives itself in the handshake come behind it and replace nothing.
 USER_ID = "User-Id"
 
 
