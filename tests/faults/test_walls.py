@@ -64,7 +64,7 @@ def aim(world: World) -> Aim:
     aim = furnish(world, "user:alice", "alice", ALICE)
     # What the owner has just read is at hand, in the caches.
     assert MARKER in world(ops.GetMemory(aim.memory_id), ALICE)["memory"]["content"]
-    assert world(ops.SearchMemory(MARKER), ALICE)["count"]
+    assert world(ops.SemanticSearch(MARKER), ALICE)["count"]
     return aim
 
 

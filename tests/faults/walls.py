@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,16 @@ class Aim(msgspec.Struct, frozen=True):
 
 
 ABSENT = Aim(
-    namespace="user:nobody",
+    namespace="user:absentee",
     key="no-such-key",
     memory_id="0" * 26,
     child_id="1" * 26,
     session_id="2" * 26,
-    user_id="nobody",
+    user_id="absentee",
     group_id="3" * 26,
     document_id="4" * 26,
     run_id="5" * 26,
-    source="nobody at all",
+    source="an absent source",
 )
 
 
@@ -315,5 +316,7 @@ def without_names(given: Any, aim: Aim) -> str:
     text = msgspec.json.encode(settled(given)).decode()
     named = msgspec.structs.asdict(aim)
     for field in sorted(named, key=lambda field: -len(named[field])):
-        text = text.replace(named[field], f"<{field}>")
+        # Whole names only: `alice` is not to be found in `alice2`, nor `user:alice` in
+        # `user:alice:notes`.
+        text = re.sub(rf"(?<![\w:]){re.escape(named[field])}(?!\w|:\w)", f"<{field}>", text)
     return text
