@@ -67,8 +67,8 @@ COLUMNS = ", ".join(MemoryRow.__struct_fields__)
 JOINED_COLUMNS = ", ".join(f"m.{name}" for name in MemoryRow.__struct_fields__)
 """The same where `memories` is joined as m."""
 
-# What an update may change, and so what a version must remember. The rest is identity, or belongs
-# to the memory's strength, which is not versioned.
+# What an update may change, and so what a version must remember. The rest is identity, belongs to
+# the memory's strength, or is its session, which it keeps until that is deleted: not versioned.
 VERSIONED = (
     "seq",
     "version",
@@ -80,7 +80,6 @@ VERSIONED = (
     "tags",
     "importance",
     "parent_id",
-    "session_id",
     "updated_by",
     "source",
     "trust",
@@ -182,6 +181,7 @@ def snapshot_of(row: MemoryRow) -> str:
 def with_snapshot(row: MemoryRow, snapshot: str) -> MemoryRow:
     """The row as it was in a version."""
     old = cast("dict[str, Any]", decode_json(snapshot))
+    old.pop("session_id", None)  # once it was kept; the session may be gone since
     return msgspec.structs.replace(row, **old)
 
 

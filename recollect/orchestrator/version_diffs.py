@@ -17,7 +17,6 @@ COMPARED = (
     "tags",
     "importance",
     "parent_id",
-    "session_id",
     "source",
     "trust",
     "valid_from",

@@ -78,10 +78,7 @@ class Changing:
             old = find(transaction)
             check_version(old, expected_version)
             source = source_of(transaction)
-            # Its session may be gone since: the memory stays linked as it is.
-            new = msgspec.structs.replace(
-                source, deleted_us=None, archived_us=None, session_id=old.session_id
-            )
+            new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
             new = self._drafting.refaded(old, new)
             if new.expires_us is not None and new.expires_us <= call.now_us:
                 new.expires_us = None

@@ -31,8 +31,8 @@ FIRST_PAGE = ["", (1 << 63) - 1]
 """Newer than every session: an id, and when it was made."""
 EVENTS_INLINE_MAX = 20
 """A session with more events than these is not read on the event loop, for they may be large."""
-# Word for word the condition of the index that holds only such sessions. Naming what it is not keeps
-# SQLite from gathering the sessions status by status, to sort them all.
+# Word for word the condition of the index that holds only such sessions. That it names what they
+# are not keeps SQLite from gathering the sessions status by status, to sort them all.
 IS_OPEN = "status NOT IN ('terminated', 'archived')"
 
 

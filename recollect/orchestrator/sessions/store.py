@@ -1,4 +1,4 @@
-"""Sessions found and changed on behalf of a caller: access and versions are checked in one place."""
+"""Sessions found and changed for a caller: access and versions are checked in one place."""
 
 from __future__ import annotations
 
