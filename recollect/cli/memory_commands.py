@@ -100,7 +100,8 @@ def add(
         )
         if as_json:
             return print_json(answer)
-        out.print(Text.assemble(("Stored ", "green"), (answer["memory_id"], "cyan")))
+        done = ("Known already: ", "yellow") if "echo_of" in answer else ("Stored ", "green")
+        out.print(Text.assemble(done, (answer["memory_id"], "cyan")))
 
 
 def get(

@@ -95,6 +95,8 @@ from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.storage.interface import PrefetchFunction, Storage
 from recollect.orchestrator.storage.sqlite import SqliteStorage
 from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.trust.echoes import echoes_of
+from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.words_rebuilding import ensure_words
 from recollect.protocol.errors import RecollectError, Unsupported
@@ -115,7 +117,8 @@ class Orchestrator:
     def __init__(self, settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> None:
         self._settings = settings
         self._clock = clock
-        validator = Validator(settings.limits)
+        secrets = policy_of(settings.trust.secrets)
+        validator = Validator(settings.limits, secrets)
         ids = IdSource(clock)
         fading = Fading(settings.decay)
         drafting = Drafting(validator, fading)
@@ -140,6 +143,7 @@ class Orchestrator:
         )
         authors = Authors()
         store = MemoryStore(self.meanings, cache, ids, authors)
+        echoes = echoes_of(settings.trust, cache if self.storage.inline_reads else None)
         scoping = Scoping(FilterCompiler(paths), validator)
         nearest = NearestFinder(random.Random())
         past = PastSearch(store, lexical, nearest)
@@ -184,13 +188,13 @@ class Orchestrator:
         # Only where reads are at hand is the store this orchestrator's own.
         self._running = Running(storage, undoing, ids, clock, alone=storage.inline_reads)
         handlers = handlers_of(
-            MemoryService(storage, store, drafting, changing, fading, accesses),
+            MemoryService(storage, store, drafting, changing, fading, accesses, echoes),
             deletion,
             KeyedService(store, keys, drafting, changing, deletion, validator),
             KeyedReadService(storage, keys, listing, accesses),
             NamespaceService(storage, validator),
             SquashingService(storage, validator),
-            BatchService(storage, store, drafting, validator),
+            BatchService(storage, store, drafting, validator, echoes),
             listing,
             SearchService(storage, store, lexical, nearest, past, scoping, validator, accesses),
             recalling,
@@ -243,6 +247,7 @@ class Orchestrator:
             settings,
             refusals,
             Rates(time.monotonic),
+            echoes,
         )
         self._background: list[asyncio.Task[None]] = []
 

@@ -26,6 +26,8 @@ from recollect.orchestrator.explaining import explain
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.idempotency import Once
 from recollect.orchestrator.storage.interface import Storage, WriteFunction
+from recollect.orchestrator.trust.echoes import Echoes
+from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.protocol.envelope import (
     IDEMPOTENCY_KEY_CHARS_MAX,
     NAME_CHARS_MAX,
@@ -47,7 +49,7 @@ from recollect.protocol.errors import (
     UnknownOperation,
     UnsupportedVersion,
 )
-from recollect.protocol.operation import Operation, Spec
+from recollect.protocol.operation import Operation, Spec, fields_of
 from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
@@ -60,6 +62,9 @@ NAME_LIMITS = {
     "trace": NAME_CHARS_MAX,
     "task": NAME_CHARS_MAX,
 }
+
+# Texts that people read: what secrets they hold can be blotted out where they are stored.
+PROSE = frozenset({"content", "text", "description"})
 
 Answer = Callable[[bytes], None]
 _encode = msgspec.msgpack.Encoder().encode
@@ -74,6 +79,8 @@ class Route(msgspec.Struct, frozen=True):
     handler: Callable[..., Any]
     has_min_seq: bool
     has_namespace: bool
+    names: tuple[str, ...]
+    """Of an operation that changes something: its fields that hold one name each."""
 
 
 class Dispatcher:
@@ -88,6 +95,7 @@ class Dispatcher:
         settings: Settings,
         refusals: RefusalLog,
         rates: Rates,
+        echoes: Echoes | None = None,
     ) -> None:
         missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
         if missing or foreign:
@@ -101,6 +109,7 @@ class Dispatcher:
                 has_min_seq="min_seq" in REGISTRY[name].__struct_fields__,
                 has_namespace="namespace" in REGISTRY[name].__struct_fields__
                 and REGISTRY[name].spec.access in ("write", "admin"),
+                names=_names_of(REGISTRY[name]),
             )
             for name, (kind, handler) in handlers.items()
         }
@@ -110,7 +119,9 @@ class Dispatcher:
         self._network = settings.network
         self._refusals = refusals
         self._rates = rates
+        self._echoes = echoes
         self._payload_bytes_max = settings.limits.payload_bytes_max
+        self._secrets = policy_of(settings.trust.secrets)
         self._tasks: set[asyncio.Future[Any]] = set()
         self.in_flight = 0
         self.draining = False
@@ -130,6 +141,9 @@ class Dispatcher:
             call, route = self._admit(request, now_us, identity)
             operation = _decode_body(route, request)
             _check_access(call, route, operation)
+            if self._secrets is not None:
+                for name in route.names:
+                    self._secrets.name(name, getattr(operation, name) or "")
             if route.has_min_seq and (operation.min_seq or 0) > self._storage.committed_seq:  # type: ignore[attr-defined]
                 self._later(request, call, self._when_visible(call, route, operation), answer)
             else:
@@ -204,6 +218,9 @@ class Dispatcher:
         self._rates.take(identity)
         if request.agent or request.session or request.trace or request.key or request.task:
             _check_names(request)
+            if self._secrets is not None:
+                for name in NAME_LIMITS:
+                    self._secrets.name(name, getattr(request, name) or "")
         return Call(
             operation=request.op,
             now_us=now_us,
@@ -230,11 +247,15 @@ class Dispatcher:
         result = route.handler(call, operation)
         if route.kind == "read":
             if isinstance(result, dict):
+                if self._echoes is not None:
+                    self._echoes.served(call, result)
                 self._answer(request, call, _encode(result), answer)
             else:
                 self._later(request, call, result, answer)
         elif callable(result):
-            self._later(request, call, self._write(call, operation, result), answer)
+            writing = self._write(call, operation, result)
+            finish = getattr(result, "finish", None)
+            self._later(request, call, _finished(writing, finish) if finish else writing, answer)
         else:
             self._later(request, call, self._write_prepared(call, operation, result), answer)
 
@@ -279,7 +300,12 @@ class Dispatcher:
                 error = finished.exception()
             if error is None:
                 result = finished.result()
-                body = result if isinstance(result, bytes) else _encode(result)
+                if isinstance(result, bytes):
+                    body = result
+                else:
+                    body = _encode(result)
+                    if self._echoes is not None:
+                        self._echoes.served(call, result)
                 self._answer(request, call, body, answer)
             elif isinstance(error, RecollectError):
                 self._answer_error(request.id, request.op, error, answer, call)
@@ -317,6 +343,8 @@ class Dispatcher:
         if call is not None and call.refusals:
             self._refusals.note(call)
         self.failed[error.code] += 1
+        if self._secrets is not None:
+            error = self._secrets.blotted(error)
         now_us = self._clock.now_us()
         if isinstance(error, InternalError) or error.code.startswith("storage"):
             self._errors.report(
@@ -324,6 +352,11 @@ class Dispatcher:
             )
         body = _encode(error.reply())
         answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
+
+
+async def _finished(writing: asyncio.Future[bytes], finish: Callable[..., Any]) -> bytes:
+    """The answer of a write that has more to tell when it is done."""
+    return _encode(await finish(msgspec.msgpack.decode(await writing)))
 
 
 def _check_access(call: Call, route: Route, operation: Operation[Any]) -> None:
@@ -336,6 +369,18 @@ def _check_access(call: Call, route: Route, operation: Operation[Any]) -> None:
         call.require(None, access=route.spec.access)
     elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
         call.require(namespace)
+
+
+def _names_of(operation: type[Operation[Any]]) -> tuple[str, ...]:
+    if operation.spec.access not in ("write", "admin"):
+        return ()
+    kinds = {field.name: repr(field.type) for field in fields_of(operation)}
+    several = ("dict[", "list[", "Any", "float", "Unset")
+    return tuple(
+        name
+        for name, kind in kinds.items()
+        if "str" in kind and name not in PROSE and not any(part in kind for part in several)
+    )
 
 
 def _check_names(request: Request) -> None:

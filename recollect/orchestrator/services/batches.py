@@ -13,6 +13,7 @@ from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.trust.echoes import Echoes, known_already
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import AlreadyExists, RecollectError
@@ -41,12 +42,18 @@ class BatchService:
     """Batches of adds and gets."""
 
     def __init__(
-        self, storage: Storage, store: MemoryStore, drafting: Drafting, validator: Validator
+        self,
+        storage: Storage,
+        store: MemoryStore,
+        drafting: Drafting,
+        validator: Validator,
+        echoes: Echoes | None,
     ) -> None:
         self._storage = storage
         self._store = store
         self._drafting = drafting
         self._validator = validator
+        self._echoes = echoes
 
     @writes(BatchAddMemories)
     async def batch_add_memories(
@@ -58,19 +65,35 @@ class BatchService:
         else:
             loop = asyncio.get_running_loop()
             batch, ready = await loop.run_in_executor(None, self._prepare, call, operation)
+        likely = self._likely(call, batch)
         places = list(batch.drafts)
         embedded = ready or await self._store.meanings.embed(batch.texts())
 
         def write(transaction: WriteTransaction) -> records.BatchAdded:
             good = self._check_links(call, transaction, batch, operation.atomic)
-            chosen = [at for at, place in enumerate(places) if place in good]
+            known = {
+                place: row
+                for place, ids in likely.items()
+                if place in good
+                and (row := known_already(call, transaction, batch.drafts[place], ids)) is not None
+            }
+            new = good - known.keys()
+            chosen = [at for at, place in enumerate(places) if place in new]
             kept = embedded if len(chosen) == len(places) else embedded.chosen(chosen)
             drafts = [batch.drafts[places[at]] for at in chosen]
             if drafts:
                 self._store.insert(call, transaction, drafts, kept)
-            return _added(batch, drafts)
+            return _added(batch, drafts, known)
 
         return write
+
+    def _likely(self, call: Call, batch: Batch) -> dict[int, tuple[str, ...]]:
+        """By their places, the items that may only repeat what the agent was served."""
+        served = self._echoes.likely(call) if self._echoes is not None else None
+        if served is None:
+            return {}
+        found = {place: served.of(draft) for place, draft in batch.drafts.items()}
+        return {place: ids for place, ids in found.items() if ids}
 
     def _prepare(self, call: Call, operation: BatchAddMemories) -> tuple[Batch, Embedded | None]:
         """The batch checked and, by an embedder that needs no other thread, embedded."""
@@ -162,12 +185,23 @@ class BatchService:
         return await self._storage.read(read)
 
 
-def _added(batch: Batch, drafts: list[MemoryRow]) -> records.BatchAdded:
+def _added(
+    batch: Batch, drafts: list[MemoryRow], known: dict[int, MemoryRow]
+) -> records.BatchAdded:
     results: list[records.BatchItem] = []
     ids: list[str | None] = []
     for place in range(batch.size):
-        if (draft := batch.drafts.get(place)) is not None:
+        if (echoed := known.get(place)) is not None:
             item: Any = {
+                "status": "success",
+                "memory_id": echoed.id,
+                "version": echoed.version,
+                "seq": echoed.seq,
+                "echo_of": echoed.id,
+            }
+            ids.append(echoed.id)
+        elif (draft := batch.drafts.get(place)) is not None:
+            item = {
                 "status": "success",
                 "memory_id": draft.id,
                 "version": 1,
@@ -185,7 +219,7 @@ def _added(batch: Batch, drafts: list[MemoryRow]) -> records.BatchAdded:
         "memory_ids": ids,
         "stored": len(drafts),
         "failed": failed,
-        "seq": drafts[-1].seq if drafts else 0,
+        "seq": max((row.seq for row in (*drafts, *known.values())), default=0),
     }
 
 

@@ -23,6 +23,7 @@ from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
 from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.trust.echoes import Echoes, known_already
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import (
@@ -37,12 +38,18 @@ from recollect.protocol.operations import (
 class Adding:
     """The write of one new memory; its vector is made before, or with the batch it falls into."""
 
-    __slots__ = ("_call", "_draft", "_embedded", "_store", "_text", "texts")
+    __slots__ = ("_call", "_draft", "_embedded", "_likely", "_store", "_text", "texts")
 
     def __init__(
-        self, store: MemoryStore, call: Call, draft: MemoryRow, embedded: Embedded | None
+        self,
+        store: MemoryStore,
+        call: Call,
+        draft: MemoryRow,
+        embedded: Embedded | None,
+        likely: tuple[str, ...] = (),
     ) -> None:
         self._store = store
+        self._likely = likely
         self._call = call
         self._draft = draft
         self._embedded = embedded
@@ -51,6 +58,17 @@ class Adding:
 
     def __call__(self, transaction: WriteTransaction) -> records.MemoryAdded:
         draft, store = self._draft, self._store
+        if self._likely:
+            known = known_already(self._call, transaction, draft, self._likely)
+            if known is not None:
+                return {
+                    "status": "success",
+                    "memory_id": known.id,
+                    "version": known.version,
+                    "seq": known.seq,
+                    "created_at": to_iso(known.created_us),
+                    "echo_of": known.id,
+                }
         store.check_parent(self._call, transaction, draft, draft.parent_id)
         store.check_key_free(self._call, transaction, draft)
         embedded = self._embedded or transaction.prefetched.embedded(self._text)
@@ -75,6 +93,7 @@ class MemoryService:
         changing: Changing,
         fading: Fading,
         accesses: AccessLog,
+        echoes: Echoes | None,
     ) -> None:
         self._storage = storage
         self._store = store
@@ -82,17 +101,20 @@ class MemoryService:
         self._changing = changing
         self._fading = fading
         self._accesses = accesses
+        self._echoes = echoes
 
     @writes(AddMemory)
     def add_memory(self, call: Call, operation: AddMemory) -> Adding | Awaitable[Adding]:
         draft = self._drafting.memory(operation, call.now_us, call.author, call.session)
+        served = self._echoes.likely(call) if self._echoes is not None else None
+        likely = served.of(draft) if served is not None else ()
         if self._store.meanings.current.embedding.inline:
-            return Adding(self._store, call, draft, None)
-        return self._add_embedded(call, draft)
+            return Adding(self._store, call, draft, None, likely)
+        return self._add_embedded(call, draft, likely)
 
-    async def _add_embedded(self, call: Call, draft: MemoryRow) -> Adding:
+    async def _add_embedded(self, call: Call, draft: MemoryRow, likely: tuple[str, ...]) -> Adding:
         embedded = await self._store.meanings.embed_one(meaning_of(draft))
-        return Adding(self._store, call, draft, embedded)
+        return Adding(self._store, call, draft, embedded, likely)
 
     @reads(GetMemory)
     def get_memory(

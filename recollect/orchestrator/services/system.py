@@ -127,10 +127,10 @@ class SystemService:
             self._errors.report(
                 operation.source,
                 report.code,
-                report.message,
+                self._validator.cleaned("message", report.message),
                 call.now_us,
                 count=report.count,
-                context=report.context,
+                context=self._validator.cleaned("context", report.context),
             )
         return {"status": "success", "accepted": len(operation.errors)}
 

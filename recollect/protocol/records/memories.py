@@ -71,7 +71,8 @@ class MemoryAdded(TypedDict):
     seq: int
     created_at: str
     echo_of: NotRequired[str]
-    """The memory that this only repeats; it was served to the agent, so nothing was stored."""
+    """The memory that this only repeats: the agent was just served it, so nothing was stored, and
+    the rest of the answer is about that memory."""
 
 
 class MemoryFetched(TypedDict):
@@ -160,6 +161,8 @@ class BatchItem(TypedDict, total=False):
     seq: int
     memory: MemoryRecord
     error: dict[str, Any]
+    echo_of: str
+    """As in MemoryAdded."""
 
 
 class BatchAdded(TypedDict):
