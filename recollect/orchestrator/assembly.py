@@ -7,7 +7,6 @@ import random
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import structlog
@@ -20,7 +19,7 @@ from recollect.orchestrator.access.rates import Rates
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
-from recollect.orchestrator.calls import Call, handlers_of
+from recollect.orchestrator.calls import handlers_of
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.consolidation.looking import Looking
 from recollect.orchestrator.consolidation.performing import Performing
@@ -53,6 +52,7 @@ from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.rows import CachedMemory
+from recollect.orchestrator.scrubbing import Scrubbing
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathering
 from recollect.orchestrator.search.filters import (
@@ -99,9 +99,7 @@ from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.words_rebuilding import ensure_words
-from recollect.protocol.errors import RecollectError, Unsupported
-from recollect.protocol.operation import Operation
-from recollect.protocol.operations import REGISTRY
+from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
 
@@ -143,6 +141,8 @@ class Orchestrator:
         )
         authors = Authors()
         store = MemoryStore(self.meanings, cache, ids, authors)
+        self._scrubbing = Scrubbing(self.storage, lexical, self.meanings, clock)
+        store.erased = self._scrubbing.note
         echoes = echoes_of(settings.trust, cache if self.storage.inline_reads else None)
         scoping = Scoping(FilterCompiler(paths), validator)
         nearest = NearestFinder(random.Random())
@@ -159,7 +159,7 @@ class Orchestrator:
         refusals = RefusalLog(storage)
         self.attempts = Attempts(refusals, clock, time.monotonic)
         self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
-        deletion = DeletionService(store, validator)
+        deletion = DeletionService(store, validator, self._scrubbing.finished)
         listing = ListingService(storage, store, scoping, validator)
         recalling = RecallService(
             storage,
@@ -216,6 +216,17 @@ class Orchestrator:
             ),
             EmbeddingService(self._providers, self.meanings, self._reembedding),
             AuditService(storage, scoping, validator, clock),
+            ConsolidationService(
+                storage,
+                Looking(storage, store, scoping, settings.consolidation),
+                Performing(storage, store, lexical, clock),
+                self._running,
+                fading,
+                validator,
+                settings.consolidation,
+            ),
+            ForgettingService(storage, TakingBack(storage, store, clock), self._running, validator),
+            RunService(storage, self._running, undoing, validator),
             RelationshipService(storage, store, validator),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),
@@ -235,10 +246,9 @@ class Orchestrator:
                 validator,
                 clock.now_us(),
                 lambda: self.dispatcher.describe(),
+                self._scrubbing.describe,
             ),
         )
-        for name in REGISTRY.keys() - handlers.keys():  # PLACEHOLDER
-            handlers[name] = ("read", _missing)
         self.dispatcher = Dispatcher(
             handlers,
             storage,
@@ -271,18 +281,24 @@ class Orchestrator:
             from_storage=loaded,
         )
         await ensure_words(self.storage, self._lexical)
+        await self._running.recover_if_possible()
         warming = self.storage.read(self._lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())
+        unfinished = await self._scrubbing.take_up()
+        if choice.target is None or unfinished:
+            # What a purge left in the index of the target is made anew without it.
+            model = self.meanings.current.model
+            await asyncio.to_thread(self._providers.forget_other_indexes, model)
         if choice.target is not None:
             self._reembedding.start(choice.target, partial(self._make_target, choice.target))
         else:
-            model = self.meanings.current.model
-            await asyncio.to_thread(self._providers.forget_other_indexes, model)
             self._background.append(asyncio.create_task(self._reembedding.tidy()))
         self._background += [
             asyncio.create_task(self._flush_accesses()),
             asyncio.create_task(self._trim_idempotency()),
             asyncio.create_task(self._late.run()),
+            asyncio.create_task(self._scrubbing.run()),
+            asyncio.create_task(self._running.look_after()),
         ]
 
     async def _choose_model(self) -> Choice:
@@ -359,10 +375,6 @@ class Orchestrator:
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)
-
-
-def _missing(call: Call, operation: Operation[Any]) -> Any:  # PLACEHOLDER
-    raise Unsupported(f"{call.operation} is not built yet.")
 
 
 def weights_of(settings: RecallSettings) -> Weights:
