@@ -109,8 +109,10 @@ class Echoes:
             served.append((memory["id"], call.now_us, mark))
             return
         for name in LISTS:
-            if name in answer:
-                shown = [item.get("memory", item) for item in answer[name]]
+            found = answer.get(name)
+            # Elsewhere the same name is that of a count.
+            if isinstance(found, list):
+                shown = [item.get("memory", item) for item in found]
                 return self._served_many(call, agent, shown)
 
     def _served_many(self, call: Call, agent: str, memories: list[Any]) -> None:
