@@ -16,6 +16,7 @@ NAMES = frozenset(
         "before_reply",
         "mid_migration",
         "while_sealing",
+        "while_scrubbing",
         "consolidation_written",
         "consolidation_archived",
         "forgetting",

@@ -34,6 +34,8 @@ DELETE FROM idempotency WHERE (identity, key) IN (
 RETURNING 1
 """
 TRIM_ROWS = 5_000
+# What an answer repeats of its request, so that a text of a memory is in no kept answer.
+ECHOED = ("key",)
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -68,7 +70,7 @@ class Prefetched(msgspec.Struct, frozen=True):
 class Once:
     """A write that gives its encoded answer, and the same answer when it comes again."""
 
-    __slots__ = ("_call", "_clock", "_function", "_payload_hash", "mark", "texts")
+    __slots__ = ("_call", "_clock", "_echoed", "_function", "_payload_hash", "mark", "texts")
 
     def __init__(
         self,
@@ -87,6 +89,8 @@ class Once:
         """Whose write it is and under which key; None if it may be repeated."""
         if call.key is not None:
             self.mark = (call.identity, call.key)
+            given = ((name, getattr(operation, name, None)) for name in ECHOED)
+            self._echoed = {name: value for name, value in given if value is not None}
             self._payload_hash = hashlib.blake2b(canonical(operation), digest_size=16).digest()
 
     def __call__(self, transaction: WriteTransaction) -> bytes:
@@ -98,8 +102,11 @@ class Once:
         before = known.get(self.mark)
         if before is not None:
             self._check(before)
-            return before.reply
-        reply = _encode(self._function(transaction))
+            return self._complete(before.reply)
+        result = self._function(transaction)
+        answered = reply = _encode(result)
+        if self._echoed:
+            reply = _encode(self._kept(result))
         name = self._call.operation
         changed = transaction.changes
         if len(changed) == 1:
@@ -112,7 +119,24 @@ class Once:
         )
         # The same key may come again within this very batch.
         known[self.mark] = Answered(name, self._payload_hash, reply, namespaces)
-        return reply
+        return answered
+
+    def _kept(self, result: dict[str, Any]) -> dict[str, Any]:
+        """What is kept of an answer: nothing where it repeats the request."""
+        return {
+            name: None if name in self._echoed and self._echoed[name] == value else value
+            for name, value in result.items()
+        }
+
+    def _complete(self, kept: bytes) -> bytes:
+        """An answer that was kept, as it was given."""
+        if not self._echoed:
+            return kept
+        told: dict[str, Any] = msgspec.msgpack.decode(kept)
+        for name, value in self._echoed.items():
+            if name in told and told[name] is None:
+                told[name] = value
+        return _encode(told)
 
     def _check(self, before: Answered) -> None:
         if before.operation != self._call.operation or before.payload_hash != self._payload_hash:

@@ -17,14 +17,15 @@ from recollect.orchestrator.access import quotas
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
-from recollect.orchestrator.documents.purging import forget_chunk
 from recollect.orchestrator.consolidation.purging import forget_in_reports
+from recollect.orchestrator.documents.purging import forget_chunk
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
+from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
@@ -94,6 +95,8 @@ class MemoryStore:
         self.cache = cache
         self._ids = ids
         self._authors = authors
+        self.erased: Callable[[Sequence[int]], None] = lambda nums: None
+        """Told, once that is durable, the numbers of memories that were removed for good."""
 
     def find(
         self, call: Call, session: Session, memory_id: str, access: Access | None = None
@@ -350,7 +353,10 @@ class MemoryStore:
     def erase(self, call: Call, transaction: WriteTransaction, erased: Iterable[MemoryRow]) -> None:
         """Remove memories for good; only the journal still knows that they were."""
         authors: set[tuple[str, str | None]] = set()
+        nums: list[int] = []
         for row in erased:
+            nums.append(row.num)
+            forget_in_reports(transaction, row.num)
             authors.add((row.namespace, author_of(row.created_by, metadata_of(row))))
             record(
                 call,
@@ -367,6 +373,8 @@ class MemoryStore:
             transaction.after_commit.append(self._forget_effect(row))
         for namespace, author in authors:
             self._authors.forget(transaction, namespace, author)
+        unwiped.mark(transaction)
+        transaction.after_commit.append(lambda: self.erased(nums))
 
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:
         def effect() -> None:

@@ -50,5 +50,8 @@ class VectorCache:
         if len(self._rows) > self._texts_max:
             self._rows.popitem(last=False)
 
+    def clear(self) -> None:
+        self._rows.clear()
+
     def __len__(self) -> int:
         return len(self._rows)

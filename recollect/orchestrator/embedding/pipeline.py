@@ -116,6 +116,11 @@ class Embedding:
         made = self._lanes[kind].cache.get(digest(text, kind))
         return None if made is None else made.vector
 
+    def forget(self) -> None:
+        """Forget the vectors that are kept of texts."""
+        for lane in self._lanes.values():
+            lane.cache.clear()
+
     async def query(self, text: str) -> Vectors:
         """The one vector of a question; it never waits behind documents."""
         vector: Vectors = (await self._rows_of([text], "query"))[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -42,9 +42,16 @@ ALL_CHILDREN = f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? ORDER BY num
 class DeletionService:
     """Deletes and purges; each is one transaction, however large the tree."""
 
-    def __init__(self, store: MemoryStore, validator: Validator) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        validator: Validator,
+        wiped: Callable[[Call], Awaitable[bool]],
+    ) -> None:
+        """`wiped` waits, while a call can, until nothing is left of what was purged."""
         self._store = store
         self._validator = validator
+        self._wiped = wiped
 
     @writes(DeleteMemory)
     def delete_memory(
@@ -106,8 +113,13 @@ class DeletionService:
                 "status": "success",
                 "seq": transaction.changes[-1].seq,
                 "purged": len(doomed),
+                "wiped": False,
             }
 
+        async def finish(purged: records.MemoryPurged) -> records.MemoryPurged:
+            return {**purged, "wiped": await self._wiped(call)}
+
+        write.finish = finish  # type: ignore[attr-defined]
         return write
 
     def _tree(

@@ -41,6 +41,7 @@ class SystemService:
         validator: Validator,
         started_us: int,
         describe_requests: Callable[[], dict[str, Any]],
+        describe_purges: Callable[[], dict[str, Any]],
     ) -> None:
         self._storage = storage
         self._store = store
@@ -50,6 +51,7 @@ class SystemService:
         self._validator = validator
         self._started_us = started_us
         self._describe_requests = describe_requests
+        self._describe_purges = describe_purges
 
     @reads(Ping)
     def ping(self, call: Call, operation: Ping) -> records.Pong:
@@ -94,6 +96,7 @@ class SystemService:
                 "reembedding": self._reembedding.describe(),
             },
             "requests": self._describe_requests(),
+            "purges": self._describe_purges(),
             "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},
             "seq": self._storage.committed_seq,
             "uptime_s": self._uptime_s(call),

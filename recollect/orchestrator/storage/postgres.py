@@ -43,6 +43,10 @@ log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 10
 MIGRATION_LOCK = 7331_0001
+# Where the rows of a memory are.
+SCRUB = """
+VACUUM memories, versions, vectors, shadow_vectors, relationships, group_members, document_chunks
+"""
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,19 @@ it leaves their bytes behind in the room between the rows of the old page. There
 something else is written over them, even if the rows themselves are deleted later. Here that room
 is found and zeroed, in place: nothing that is stored lies there, so nothing that is stored changes.
 
+Why that is safe:
+
+- It is done with the lock that writers take, and only when the whole log has been moved into the
+  file. The log is moved past no reader that still needs what was before. So there is one state of
+  the file, everybody who reads sees that one, and nobody changes it.
+- A page is touched only if its rows, its free blocks and the header account for every byte of it,
+  as SQLite's own integrity check demands, and then only between them. Pages that are not part of a
+  tree begin with a number that cannot be taken for the kind of one that is.
+- A crash leaves some of it zeroed and some not. Of the bytes beside it no more is asked than that
+  they outlive a write next to them, and SQLite's own log asks the same at each commit.
+- Connections keep pages in memory, and one that writes such a page would bring back what was wiped.
+  They read them anew after a commit that is not their own, so each step ends with one.
+
 The file is read and written through SQLite's own file layer: to open and close it in any other way
 would let go of the locks that the whole process has on it.
 """
@@ -12,28 +25,30 @@ would let go of the locks that the whole process has on it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import apsw
 
-# Of a page that is part of a tree: inner and leaf pages of indexes and of tables.
-INNER_KINDS = frozenset((2, 5))
-LEAF_KINDS = frozenset((10, 13))
-# The other pages begin with the number of a page. In a file of more pages than this such a number
-# could be taken for a kind.
-PAGES_MAX = 0x02000000 - 1
-FILE_HEADER_BYTES = 100
-BLOCK_PAGES = 256
-FREE_BLOCKS_MAX = 2_048
+from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.storage.pages import (
+    FILE_HEADER_BYTES,
+    KINDS,
+    Span,
+    check_header,
+    loose_spans,
+    unused_spans,
+)
+
+# The page before it holds the file's header and the names of the tables, never a row of them.
+FIRST_PAGE = 2
+BLOCK_PAGES = 256  # read at once
+STEP_PAGES = 128  # wiped at once; writers wait meanwhile
+STEP_PAUSE_S = 0.03
+READERS_TRIES_MAX = 20  # and meanwhile
+READERS_PAUSE_S = 0.005
+LOCK_BYTE = 0x40000000  # the page with this byte is never used
 ZEROS = bytes(65_536)
-
-Span = tuple[int, int]
-"""From one place in a page up to another."""
-
-
-class Unreadable(Exception):
-    """The file is not laid out as expected; nothing in it was changed."""
 
 
 class DatabaseFile:
@@ -42,14 +57,13 @@ class DatabaseFile:
     def __init__(self, path: Path) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_MAIN_DB
         self._file = apsw.VFSFile("", str(path), [flags, 0])
-        header = self._file.xRead(FILE_HEADER_BYTES, 0)
-        size = int.from_bytes(header[16:18])
-        self.page_bytes = 65_536 if size == 1 else size
-        self._reserved = header[20]
-        if not header.startswith(b"SQLite format 3\0") or self.page_bytes < 512:
-            raise Unreadable("it is not a database")
-        if self.pages > PAGES_MAX:
-            raise Unreadable(f"it has {self.pages:,} pages, more than {PAGES_MAX:,}")
+        try:
+            size = int(self._file.xFileSize())
+            self.page_bytes = check_header(self._file.xRead(FILE_HEADER_BYTES, 0), size)
+        except BaseException:
+            self._file.xClose()
+            raise
+        self._unused = LOCK_BYTE // self.page_bytes + 1
 
     @property
     def pages(self) -> int:
@@ -60,70 +74,66 @@ class DatabaseFile:
         found: bytes = self._file.xRead(count * self.page_bytes, (number - 1) * self.page_bytes)
         return found
 
-    def slack(self, number: int, page: bytes) -> list[Span]:
-        """What in a page of a tree belongs to nothing and is not zero."""
-        start = FILE_HEADER_BYTES if number == 1 else 0
-        kind = page[start]
-        if kind in LEAF_KINDS:
-            pointers = start + 8
-        elif kind in INNER_KINDS:
-            pointers = start + 12
-        else:
-            return []
-        end = self.page_bytes - self._reserved
-        cells = int.from_bytes(page[start + 3 : start + 5])
-        content = int.from_bytes(page[start + 5 : start + 7]) or 65_536
-        gap = (pointers + 2 * cells, content)
-        if not gap[0] <= gap[1] <= end:
-            return []  # caught while it was written: it is looked at again
-        spans = [gap]
-        block = int.from_bytes(page[start + 1 : start + 3])
-        for _ in range(FREE_BLOCKS_MAX):
-            if not content <= block <= end - 4:
-                break
-            size = int.from_bytes(page[block + 2 : block + 4])
-            if not 4 <= size <= end - block:
-                break
-            spans.append((block + 4, block + size))
-            block = int.from_bytes(page[block : block + 2])
-        return [(a, b) for a, b in spans if a < b and page[a:b] != ZEROS[: b - a]]
-
     def soiled(self, go_on: Callable[[], bool]) -> set[int]:
-        """The pages of trees with something left between their rows; stops when told to."""
+        """The pages that seem to hold something that is left over; stops when told to.
+
+        Only a hint: others may write meanwhile.
+        """
         found: set[int] = set()
-        size = self.page_bytes
-        for first in range(1, self.pages + 1, BLOCK_PAGES):
+        size, last = self.page_bytes, self.pages
+        for first in range(FIRST_PAGE, last + 1, BLOCK_PAGES):
             if not go_on():
                 break
-            block = self.read(first, min(BLOCK_PAGES, self.pages + 1 - first))
+            block = self.read(first, min(BLOCK_PAGES, last + 1 - first))
             for place in range(len(block) // size):
                 page = block[place * size : (place + 1) * size]
-                if self.slack(first + place, page):
-                    found.add(first + place)
+                number = first + place
+                if number != self._unused and any(_filled(page, loose_spans(number, page))):
+                    found.add(number)
+        for number, needed in self._free_pages():
+            if any(_filled(self.read(number), [(needed, size)])):
+                found.add(number)
         return found
 
-    def wipe(self, number: int, spans: list[Span]) -> None:
-        """Zero parts of a page."""
-        for start, end in spans:
-            self._file.xWrite(ZEROS[: end - start], (number - 1) * self.page_bytes + start)
+    def wipe(self, numbers: Iterable[int]) -> int:
+        """Zero what is left over in some pages; how many of them that changed.
 
-    def free_pages(self) -> Iterator[tuple[int, list[Span]]]:
-        """The pages that wait to be used again, with what in them is neither zero nor needed."""
-        trunk = int.from_bytes(self.read(1)[32:36])
-        seen = 0
-        while trunk and seen <= self.pages:
+        The caller sees to it that the file holds everything and nobody writes.
+        """
+        last, free = self.pages, dict(self._free_pages())
+        wiped = 0
+        for number in numbers:
+            if not FIRST_PAGE <= number <= last or number == self._unused:
+                continue
+            page = self.read(number)
+            if number in free:
+                spans = [(free[number], self.page_bytes)]
+            elif page[0] in KINDS:
+                spans = unused_spans(number, page)
+            else:
+                continue
+            filled = list(_filled(page, spans))
+            for start, end in filled:
+                self._file.xWrite(ZEROS[: end - start], (number - 1) * self.page_bytes + start)
+                failpoint("while_scrubbing")
+            wiped += bool(filled)
+        return wiped
+
+    def _free_pages(self) -> Iterator[tuple[int, int]]:
+        """The pages that wait to be used again, each with the place up to which it is needed."""
+        last = self.pages
+        trunk, seen = int.from_bytes(self.read(1)[32:36]), set[int]()
+        while 1 < trunk <= last and trunk not in seen:
+            seen.add(trunk)
             page = self.read(trunk)
-            count = int.from_bytes(page[4:8])
-            listed = 8 + 4 * count
-            if listed > self.page_bytes:
+            needed = 8 + 4 * int.from_bytes(page[4:8])
+            if needed > self.page_bytes:
                 return
-            if page[listed:] != ZEROS[: self.page_bytes - listed]:
-                yield trunk, [(listed, self.page_bytes)]
-            for place in range(8, listed, 4):
+            yield trunk, needed
+            for place in range(8, needed, 4):
                 leaf = int.from_bytes(page[place : place + 4])
-                if leaf <= self.pages and self.read(leaf) != ZEROS[: self.page_bytes]:
-                    yield leaf, [(0, self.page_bytes)]
-            seen += 1 + count
+                if 1 < leaf <= last:
+                    yield leaf, 0
             trunk = int.from_bytes(page[:4])
 
     def sync(self) -> None:
@@ -134,43 +144,87 @@ class DatabaseFile:
         self._file.xClose()
 
 
-def wipe_slack(
-    path: Path,
-    writer: apsw.Connection,
-    checkpoint: Callable[[], bool],
-    go_on: Callable[[], bool],
-) -> int | None:
-    """Zero what lies between the rows; how many pages that changed, or None if it must wait.
+def _filled(page: bytes, spans: Iterable[Span]) -> Iterator[Span]:
+    """Those parts that are not zero."""
+    for start, end in spans:
+        if start < end and page[start:end] != ZEROS[: end - start]:
+            yield start, end
 
-    `writer` is a connection of its own for this, and `checkpoint` says whether all that is
-    committed is in the file now.
-    """
-    with contextlib.closing(DatabaseFile(path)) as file:
-        # Most of the work is to look, and others write meanwhile. What they move about is what
-        # lives; to be sure of the rest, the caller looks again.
-        soiled = file.soiled(go_on)
+
+class Wiping:
+    """Goes through a database file and zeroes what is left over, a bounded step at a time."""
+
+    def __init__(
+        self,
+        path: Path,
+        writer: apsw.Connection,
+        moved: Callable[[], bool],
+        go_on: Callable[[], bool],
+        pause: Callable[[float], object],
+    ) -> None:
+        """`writer` is a connection of its own for this, `moved` moves the log and says whether all
+        that is committed is in the file now, and `pause` lets others write."""
+        self._path, self._writer = path, writer
+        self._moved, self._go_on, self._pause = moved, go_on, pause
+
+    def once(self, tries_max: int) -> int | None:
+        """Look at every page, and wipe; how many pages that changed, None if it was given up."""
+        if not self._in_file(tries_max):
+            return None
+        with contextlib.closing(DatabaseFile(self._path)) as file:
+            soiled = sorted(file.soiled(self._go_on))
+            wiped = 0
+            for start in range(0, len(soiled), STEP_PAGES):
+                for _ in range(tries_max):
+                    changed = self._step(file, soiled[start : start + STEP_PAGES])
+                    if changed is not None or not self._go_on():
+                        break
+                    self._pause(STEP_PAUSE_S)
+                if changed is None:
+                    return None
+                wiped += changed
+                self._pause(STEP_PAUSE_S)
+            return wiped if self._go_on() else None
+
+    def _in_file(self, tries_max: int) -> bool:
+        """Have the log moved: only then is the file worth looking at."""
+        for _ in range(tries_max):
+            if not self._go_on():
+                return False
+            if self._moved():
+                return True
+            self._pause(STEP_PAUSE_S)
+        return False
+
+    def _step(self, file: DatabaseFile, numbers: list[int]) -> int | None:
+        """Wipe some pages; None if a reader still needs the log."""
+        self._moved()  # most of it, before writers have to wait
+        writer = self._writer
         writer.execute("BEGIN IMMEDIATE")
         try:
-            # With this lock held nobody writes, so with the log moved the file is all there is.
-            if not go_on() or not checkpoint():
+            if not self._all_moved():
                 return None
-            wiped = 0
-            for number in sorted(soiled):
-                if number <= file.pages and (spans := file.slack(number, file.read(number))):
-                    file.wipe(number, spans)
-                    wiped += 1
-            for number, spans in file.free_pages():
-                file.wipe(number, spans)
-                wiped += 1
-            if not wiped:
-                return 0
-            file.sync()
-            # Connections keep pages in memory, and one that writes such a page would bring back
-            # what was wiped. They read them anew after a commit that is not their own.
-            [(version,)] = writer.execute("PRAGMA user_version").fetchall()
-            writer.execute(f"PRAGMA user_version = {int(version) + 1 & 0x7FFFFFFF}")
-            writer.execute("COMMIT")
+            wiped = file.wipe(numbers)
+            if wiped:
+                file.sync()
+                self._count_up()
+                writer.execute("COMMIT")
             return wiped
         finally:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
+
+    def _all_moved(self) -> bool:
+        """Move the log while nobody writes; those who read what was before are waited for, and
+        whoever comes now reads what is there now."""
+        for _ in range(READERS_TRIES_MAX):
+            if self._moved():
+                return True
+            self._pause(READERS_PAUSE_S)
+        return False
+
+    def _count_up(self) -> None:
+        """Change a number in the file's header that means nothing to anybody."""
+        [[version]] = self._writer.execute("PRAGMA user_version").fetchall()
+        assert isinstance(version, int)
+        self._writer.execute(f"PRAGMA user_version = {version + 1 & 0x7FFFFFFF}")

@@ -29,7 +29,9 @@ from recollect.orchestrator.storage.interface import (
     T,
     WriteFunction,
 )
-from recollect.orchestrator.storage.slack import Unreadable, wipe_slack
+from recollect.orchestrator.storage.pages import Misfit
+from recollect.orchestrator.storage.properties import GET, REMOVE
+from recollect.orchestrator.storage.slack import Wiping
 from recollect.protocol.errors import (
     AlreadyExists,
     RecollectError,
@@ -44,9 +46,13 @@ MANIFEST_NAME = "manifest.json"
 BUSY_TIMEOUT_MS = 10_000
 STATEMENTS_CACHED = 256
 WAL_BYTES_KEPT = 64 * 1024 * 1024
+FIND_PROPERTIES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'properties'"
+LEFTOVERS = "leftovers"
+"""Marks a file in which deleted rows were not overwritten from its beginning."""
 SCRUBS_MAX = 3  # one that wipes, one that looks again, and one more under ceaseless writes
-SCRUB_TRIES_MAX = 100
-SCRUB_PAUSE_S = 0.05
+SCRUB_TRIES_MAX = 50
+SCRUB_PAUSE_S = 0.03
+SCRUB_PAUSE_S_MAX = 1.0
 SCRUB_BUSY_MS = 100  # for readers; the writer waits as well
 
 
@@ -152,6 +158,7 @@ class SqliteStorage:
         writer_session = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=False)
         self._writer_session = writer_session
         self.schema = apply_migrations(writer_session, migrations_folder)
+        self._rewritten = rewrite_once(writer_session)
         # Used by the event loop's thread alone.
         self._inline = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=True)
         self._local = threading.local()
@@ -166,6 +173,8 @@ class SqliteStorage:
             queue_length_max=write_queue_max,
         )
         self._closing = threading.Event()
+        # Held by whoever scrubs.
+        self._scrubbing = threading.Lock()
         self._checkpointer = Checkpointer(writer_session.connection, self._connect)
         writer_session.between_batches = self._checkpointer.move_rest
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
@@ -211,7 +220,8 @@ class SqliteStorage:
     def close(self) -> None:
         self._closing.set()
         self._writer.close()
-        self._checkpointer.close()
+        with self._scrubbing:
+            self._checkpointer.close()
         self._readers.shutdown(wait=True)
         for session in (*self._sessions, self._inline, self._writer_session):
             session.connection.close()
@@ -226,41 +236,45 @@ class SqliteStorage:
         """Wipe what deleted rows left in the file, and empty the log; whether both were done."""
         try:
             with (
+                self._scrubbing,
                 contextlib.closing(self._connect()) as writer,
                 contextlib.closing(self._connect()) as mover,
             ):
                 mover.set_busy_timeout(SCRUB_BUSY_MS)
-                return self._wipe(writer, mover) and self._empty_log(mover)
+                return self._rewritten and self._wipe(writer, mover) and self._empty_log(mover)
         except apsw.Error as error:
             raise translate(error) or error from error
-        except Unreadable as reason:
+        except Misfit as reason:
             log.error("The file cannot be scrubbed.", action="scrub", reason=str(reason))
             return False
 
     def _wipe(self, writer: apsw.Connection, mover: apsw.Connection) -> bool:
-        def moved() -> bool:
-            return self._checkpointer.move(mover)
+        wiping = Wiping(
+            self.path,
+            writer,
+            moved=lambda: self._checkpointer.move(mover),
+            go_on=lambda: not self._closing.is_set(),
+            pause=self._closing.wait,
+        )
+        for _ in range(SCRUBS_MAX):
+            wiped = wiping.once(SCRUB_TRIES_MAX)
+            if wiped is None:
+                return False
+            if wiped == 0:
+                break
+        # Whatever the last look still found was left there by rows that moved since: it is of what
+        # lives, for what is deleted was overwritten before the first look.
+        return True
 
-        passes = 0
+    def _empty_log(self, mover: apsw.Connection) -> bool:
+        pause_s = SCRUB_PAUSE_S
         for _ in range(SCRUB_TRIES_MAX):
             if self._closing.is_set():
                 return False
-            # To be looked at, it must be in the file.
-            if moved():
-                wiped = wipe_slack(self.path, writer, moved, lambda: not self._closing.is_set())
-                passes += wiped is not None
-                if wiped == 0 or passes >= SCRUBS_MAX:
-                    return True
-            else:
-                self._closing.wait(SCRUB_PAUSE_S)
-        return False
-
-    def _empty_log(self, mover: apsw.Connection) -> bool:
-        for _ in range(SCRUB_TRIES_MAX):
             if self._checkpointer.empty(mover):
                 return True
-            if self._closing.wait(SCRUB_PAUSE_S):
-                break
+            self._closing.wait(pause_s)
+            pause_s = min(2 * pause_s, SCRUB_PAUSE_S_MAX)
         return False
 
     def _connect(self) -> apsw.Connection:
@@ -294,6 +308,27 @@ def apply_migrations(session: SqliteSession, folder: Path) -> int:
     if before != after:
         log.info("The schema is up to date.", action="migrate", before=before, after=after)
     return after
+
+
+def rewrite_once(session: SqliteSession) -> bool:
+    """Rewrite a file in which deleted rows were not always overwritten; whether none is left.
+
+    That is so once, after the upgrade that brought the overwriting, before anybody is served.
+    """
+    if not session.execute(FIND_PROPERTIES) or not session.execute(GET, (LEFTOVERS,)):
+        return True
+    log.info("The database is rewritten, so that nothing deleted is left.", action="rewrite")
+    try:
+        # It may be large: beside it, and not in memory.
+        session.connection.pragma("temp_store", "file")
+        session.execute("VACUUM")
+        session.execute(REMOVE, (LEFTOVERS,))
+    except apsw.Error as error:
+        log.warning("The database was not rewritten.", action="rewrite", reason=str(error))
+        return False
+    finally:
+        session.connection.pragma("temp_store", "memory")
+    return True
 
 
 def back_up(database: Path, folder: Path) -> dict[str, Any]:

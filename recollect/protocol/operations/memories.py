@@ -111,7 +111,11 @@ class History(HistoryOptions, frozen=True):
 
 @operation(access="admin", http=("POST", "/v1/memories/{memory_id}/purge"))
 class Purge(Operation[records.MemoryPurged], frozen=True):
-    """Erase a memory for good with its versions, vector and links; this cannot be undone."""
+    """Erase a memory for good with its versions, vector and links; this cannot be undone.
+
+    Nobody finds or reads it from then on. That nothing is left of it in the files of the store
+    either, `wiped` tells.
+    """
 
     memory_id: fields.MemoryId
     cascade: Annotated[bool, Meta(description="Erase the whole tree below it as well.")] = False

@@ -111,6 +111,9 @@ class MemoryPurged(TypedDict):
     status: str
     seq: int
     purged: int
+    wiped: bool
+    """Whether nothing is left of them in any file; if not yet, it is being seen to, and `stats`
+    tells when it is done."""
 
 
 class MemoriesFound(TypedDict):

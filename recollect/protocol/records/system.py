@@ -22,6 +22,8 @@ class Stats(TypedDict):
     index: dict[str, Any]
     embedding: dict[str, Any]
     requests: dict[str, Any]
+    purges: dict[str, Any]
+    """Whether all that was purged is wiped from the files, and if not, what hinders it."""
     cache: dict[str, Any]
     seq: int
     uptime_s: float

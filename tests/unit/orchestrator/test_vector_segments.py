@@ -156,6 +156,17 @@ class AnyHistory(History):
         assert self.index.describe()["head"] < 4
         assert len(self.index.describe()["segments"]) <= 4
 
+    @rule(chosen=st.none() | st.lists(nums, max_size=10))
+    @noted
+    def expunge(self, chosen: list[int] | None) -> None:
+        """Nothing that is gone stays in a segment, or nothing of those that are named."""
+        if chosen is None:
+            assert self.index.expunge()
+            assert not any(s["tombstones"] for s in self.index.describe()["segments"])
+        else:
+            named = [num * self.sparse for num in chosen if num * self.sparse not in self.model]
+            assert self.index.expunge(np.array(named, dtype=np.int64))
+
     @rule(seed=seeds, k=st.integers(0, 70))
     @noted
     def search(self, seed: int, k: int) -> None:
@@ -676,3 +687,76 @@ def test_damage_under_a_running_index_is_not_merged_into_a_good_segment(tmp_path
     index.settle(30)
     index.close()
     assert reopened(tmp_path / "index", model) >= 1
+
+
+def _contents(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+@pytest.mark.parametrize("ivf_min", [24, 1_000], ids=["with an index", "compared one by one"])
+def test_expunging_leaves_no_vector_of_what_is_gone(tmp_path: Path, ivf_min: int) -> None:
+    index = small_index(tmp_path, ivf_min=ivf_min)
+    index.open()
+    model: Model = {num: (num, unit(num)) for num in range(1, 61)}
+    for num, (seq, vector) in model.items():
+        index.put(num, vector, seq)
+    # An earlier vector of a memory goes with it, in whichever segment it is.
+    assert index.settle(WAIT_S)
+    earlier = model[7][1]
+    model[7] = (61, unit(61))
+    index.put(7, unit(61), 61)
+    for num in range(62, 70):
+        model[num] = (num, unit(num))
+        index.put(num, unit(num), num)
+    assert index.settle(WAIT_S)
+    gone = {num: model.pop(num)[1] for num in (7, 20, 60, 65)}
+    before = _contents(tmp_path)
+    assert any(vector.tobytes() in before for vector in gone.values())
+    for num in gone:
+        index.remove(num)
+    assert index.expunge(np.array(list(gone), dtype=np.int64))
+    after = _contents(tmp_path)
+    for vector in (earlier, *gone.values()):
+        assert vector.tobytes() not in after
+    assert_agrees(index, model, unit(3), 30, None)
+    index.close()
+    segments = snapshots.SnapshotFolder(tmp_path, "m", DIMENSIONS).open()
+    assert segments
+    for segment in segments:
+        assert not set(segment.nums.tolist()) & gone.keys()
+        if segment.ivf is not None:
+            assert segment.ivf.raw.ntotal == len(segment)
+    if ivf_min == 24:
+        assert any(segment.ivf is not None for segment in segments)
+    again = small_index(tmp_path, ivf_min=ivf_min)
+    again.open()
+    complete(again, model)
+    assert_agrees(again, model, unit(3), 30, None)
+    again.close()
+
+
+def test_expunging_removes_segments_that_are_of_no_use(tmp_path: Path) -> None:
+    """Such as those of an earlier format, which are not read and not merged."""
+    index = small_index(tmp_path, model="earlier")
+    index.open()
+    for num in range(1, 9):
+        index.put(num, unit(num), num)
+    assert index.settle(WAIT_S)
+    index.close()
+    assert unit(3).tobytes() in _contents(tmp_path)
+    index = small_index(tmp_path, model="m")
+    index.open()
+    assert index.expunge(np.array([3], dtype=np.int64))
+    assert unit(3).tobytes() not in _contents(tmp_path)
+    index.close()
+
+
+def test_a_closed_index_says_that_it_was_not_expunged(tmp_path: Path) -> None:
+    index = small_index(tmp_path)
+    index.open()
+    for num in range(1, 9):
+        index.put(num, unit(num), num)
+    assert index.settle(WAIT_S)
+    index.remove(3)
+    index.close()
+    assert not index.expunge()

@@ -113,6 +113,11 @@ def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], bool]:
     return sequence, words, bool(words & _first_person)
 
 
+def forget() -> None:
+    """Forget the texts that were read."""
+    _read.cache_clear()
+
+
 def _alike(one: _Wording, other: _Wording) -> bool:
     # A word for a word is a changed statement; words more or fewer are another wording.
     if one.author != other.author or not (one.words <= other.words or other.words <= one.words):

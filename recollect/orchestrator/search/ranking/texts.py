@@ -154,6 +154,12 @@ def _traits(text: str) -> Traits:
     )
 
 
+def forget() -> None:
+    """Forget the texts that were looked at."""
+    for cached in (_without_address, _traits, _tells_time):
+        cached.cache_clear()
+
+
 def tells_time(content: str) -> bool:
     """Whether the beginning of a text holds an expression of time."""
     return _tells_time(content[:TRAITS_CHARACTERS_MAX])

@@ -7,15 +7,17 @@ then what was removed in the meantime is removed from it as well.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import structlog
 
 from recollect.orchestrator.search.vectors.building import Memory, Source, build
 from recollect.orchestrator.search.vectors.merging import to_merge
+from recollect.orchestrator.search.vectors.scoring import Numbers
 from recollect.orchestrator.search.vectors.segment import Living, Segment
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
@@ -56,6 +58,8 @@ class Builders:
         self._state, self._lock, self._take_notes = state, lock, take_notes
         # Held while the head is being sealed; nobody waits for it with the other lock in hand.
         self._seal_lock = threading.Lock()
+        # Held while segments are merged or rewritten; may be held with the seal lock within.
+        self._merge_lock = threading.Lock()
         self._sealer = Worker("vector-sealing", self._seal_job, threads=1, pause_s=sizes.pause_s)
         self._merger = Worker(
             "vector-merging", self._merge_job, threads=sizes.threads, pause_s=sizes.pause_s
@@ -95,6 +99,32 @@ class Builders:
         for worker in (self._sealer, self._merger):
             if not worker.stop(timeout_s):
                 log.warning("A builder of the vector index did not end in time.", action="close")
+        # Whoever expunges is told to give up as well.
+        if self._merge_lock.acquire(timeout=timeout_s):
+            self._merge_lock.release()
+
+    @contextlib.contextmanager
+    def resting(self) -> Iterator[None]:
+        """While nothing is sealed or merged."""
+        with self._merge_lock, self._seal_lock:
+            yield
+
+    def expunge(self, nums: Numbers | None) -> bool:
+        """Rewrite the segments with rows that are gone, any or of these numbers; whether none has
+        them any more. Raises Stopped when the index is closed."""
+        with self._merge_lock:
+            # What is being sealed just now may hold them; what is sealed from now on does not.
+            with self._seal_lock:
+                with self._lock:
+                    self._take_notes()
+                    segments = self._state.view.segments
+                if self._files is not None:
+                    self._files.remove_others({living.segment.name or "" for living in segments})
+            for living in segments:
+                self._merger.go_on()
+                if living.holds_gone(nums) and not self._merge([living]):
+                    return False
+        return True
 
     def remove_files(self, segments: Iterable[Segment]) -> None:
         """Remove the files of segments that are not used any more."""
@@ -125,10 +155,15 @@ class Builders:
         return True
 
     def _merge_job(self, idle: bool) -> bool:
-        with self._lock:
-            self._take_notes()
-            sources = to_merge(self._state.view.segments, self._sizes.ivf_min, idle=idle)
-        if not sources or not self._whole(sources):
+        with self._merge_lock:
+            with self._lock:
+                self._take_notes()
+                sources = to_merge(self._state.view.segments, self._sizes.ivf_min, idle=idle)
+            return bool(sources) and self._merge(sources)
+
+    def _merge(self, sources: Sequence[Living]) -> bool:
+        """Make one segment of what lives in some; whether that was possible."""
+        if not self._whole(sources):
             return False
         rows = sum(source.living for source in sources)
         try:

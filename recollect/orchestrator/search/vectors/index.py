@@ -82,13 +82,14 @@ class VectorIndex:
         if self._files is None:
             return
         started = time.monotonic()
-        try:
-            segments = self._files.open()
-        except OSError as error:
-            log.error("The folder of the index is of no use.", action="open", reason=str(error))
-            segments = []
-        with self._lock:
-            self._state.open(segments)
+        with self._builders.resting():
+            try:
+                segments = self._files.open()
+            except OSError as error:
+                log.error("The folder of the index is of no use.", action="open", reason=str(error))
+                segments = []
+            with self._lock:
+                self._state.open(segments)
         log.info(
             "The vector index is open.",
             action="open",
@@ -145,6 +146,17 @@ class VectorIndex:
     def remove(self, num: int) -> None:
         """Note that a memory is gone."""
         self._note(num, None, 0)
+
+    def expunge(self, nums: Numbers | None = None) -> bool:
+        """Leave nothing in the files of memories that are gone: of all of them, or of these.
+
+        Not for the event loop: it rewrites the segments that have some. Whether that was done.
+        """
+        nums = None if nums is None else np.asarray(nums, dtype=np.int64)
+        try:
+            return self._builders.expunge(nums)
+        except Stopped:
+            return False
 
     def search(
         self, vector: Vectors, k: int, allowed: Numbers | None = None
@@ -210,11 +222,12 @@ class VectorIndex:
         self._forget()
 
     def _forget(self) -> None:
-        with self._lock:
-            segments = [living.segment for living in self._state.view.segments]
-            self._notes.clear()
-            self._state.open(())
-        self._builders.remove_files(segments)
+        with self._builders.resting():
+            with self._lock:
+                segments = [living.segment for living in self._state.view.segments]
+                self._notes.clear()
+                self._state.open(())
+            self._builders.remove_files(segments)
 
     def _note(self, num: int, vector: Vectors | None, seq: int) -> None:
         self._notes.append((num, vector, seq))

@@ -115,6 +115,16 @@ class Living:
         bits = bitmaps.full(len(self.segment)) if self.bits is None else self.bits
         return Living(self.segment, bitmaps.without(bits, positions))
 
+    def holds_gone(self, nums: Numbers | None) -> bool:
+        """Whether the segment still has rows that are gone: any, or of these numbers."""
+        if self.living == len(self.segment):
+            return False
+        if nums is None:
+            return True
+        inside = nums[(nums >= self.low) & (nums <= self.high)]
+        places = self.segment.positions_of(inside)
+        return bool((places >= 0).any() and (self.located(inside[places >= 0]) < 0).any())
+
     def lost_since(self, earlier: Living) -> Numbers:
         """The numbers that lived in this segment earlier and do not now."""
         if self.bits is None or self.bits is earlier.bits:

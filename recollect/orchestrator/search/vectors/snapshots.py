@@ -118,6 +118,12 @@ class SnapshotFolder:
             doomed = self.path / name
         _remove(doomed)
 
+    def remove_others(self, kept: set[str]) -> None:
+        """Remove the segments that are of no use here."""
+        for entry in list(self.path.iterdir()) if self.path.is_dir() else []:
+            if NAME.fullmatch(entry.name) and entry.name not in kept:
+                self.remove(entry.name)
+
     def _open_or_drop(self, name: str) -> Segment | None:
         try:
             return self._open(self.path / name)

@@ -1,0 +1,111 @@
+"""What is purged is in no table any more, and the answers say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.orchestrator.storage.interface import Session
+from recollect.protocol.errors import NotFound
+from recollect.protocol.operations import (
+    AddMemory,
+    AddRelationship,
+    DeleteMemory,
+    GetByKey,
+    GetMemory,
+    Purge,
+    Put,
+    Stats,
+    UpdateMemory,
+)
+from tests.harness.worlds import World
+
+WORD = "zkqvmarkerk"
+SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
+POSTGRES_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+
+
+def rows_with(world: World, word: str) -> list[str]:
+    """The tables in which a word is found."""
+
+    def read(session: Session) -> list[str]:
+        sqlite = world.settings.storage.url == "sqlite"
+        tables = session.execute(SQLITE_TABLES if sqlite else POSTGRES_TABLES)
+        return [
+            name
+            for (name,) in tables
+            for row in session.execute(f"SELECT * FROM {name}")
+            if any(word.encode() in _bytes(value) for value in row)
+        ]
+
+    async def reading() -> list[str]:
+        return await world.storage.read(read)
+
+    return world.run(reading())
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode()
+
+
+def test_nothing_of_a_purged_memory_is_in_any_table(world: World) -> None:
+    other = world(AddMemory("one that stays"))["memory_id"]
+    added = world(
+        AddMemory(
+            f"a text with {WORD}",
+            key=f"key {WORD}",
+            namespace="app:a",
+            metadata={"who": WORD},
+            tags=[WORD],
+            source=WORD,
+        ),
+        key="add",
+    )["memory_id"]
+    put = world(Put("app:a", f"other {WORD}", {"value": [WORD]}), key="put")["memory_id"]
+    world(UpdateMemory(added, {"content": f"again {WORD}"}), key="update")
+    world(AddRelationship(added, other, "near", 0.5))
+    world(DeleteMemory(put))
+    assert {"memories", "versions"} <= set(rows_with(world, WORD))
+    for memory_id in (added, put):
+        assert world(Purge(memory_id)) | {"seq": 0} == {
+            "status": "success",
+            "seq": 0,
+            "purged": 1,
+            "wiped": True,
+        }
+        with pytest.raises(NotFound):
+            world(GetMemory(memory_id, include_deleted=True))
+    assert rows_with(world, WORD) == []
+    assert world(Stats())["purges"] == {"wiped": True, "reason": None}
+    world.restart()
+    assert world(Stats())["purges"]["wiped"]
+    assert world(GetMemory(other))["memory"]["content"] == "one that stays"
+
+
+def test_a_purge_that_is_repeated_gets_the_same_answer(world: World) -> None:
+    memory_id = world(AddMemory("gone soon"))["memory_id"]
+    first = world(Purge(memory_id), key="once")
+    assert world(Purge(memory_id), key="once") == first
+    with pytest.raises(NotFound):
+        world(Purge(memory_id), key="twice")
+
+
+def test_a_put_that_is_repeated_after_its_purge_stores_nothing(world: World) -> None:
+    """Its answer is the same as before, although its key is kept nowhere."""
+    put = Put("app:a", f"key {WORD}", "a value")
+    first = world(put, key="once")
+    assert first["key"] == f"key {WORD}"
+    assert world(put, key="once") == first
+    world(Purge(first["memory_id"]))
+    assert world(put, key="once") == first
+    with pytest.raises(NotFound):
+        world(GetByKey("app:a", f"key {WORD}"))
+    assert rows_with(world, WORD) == []
+
+
+def test_an_add_that_is_repeated_is_answered_as_it_was(world: World) -> None:
+    add = AddMemory("with a key", key="a key")
+    first = world(add, key="once")
+    assert "key" not in first
+    assert world(add, key="once") == first
