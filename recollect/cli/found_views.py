@@ -89,7 +89,7 @@ def _facts(result: FoundMemory, columns: int, *, full_ids: bool) -> Text:
     """Who, when and where, dim; a line breaks between two facts rather than in one."""
     same = len(result.get("also") or ())
     facts = [
-        _who(result),
+        *(_standing(result) or [_who(result)]),
         _when(result),
         None if result["namespace"] == DEFAULT_NAMESPACE else result["namespace"],
         None if result["memory_type"] == PLAIN_TYPE else result["memory_type"],
@@ -106,6 +106,19 @@ def _facts(result: FoundMemory, columns: int, *, full_ids: bool) -> Text:
         else:
             lines[-1] = joined
     return Text("\n".join(lines), "dim")
+
+
+def _standing(memory: MemoryRecord) -> list[str | None]:
+    """Of a chunk of a document: its headings or title, and where it stands."""
+    metadata = memory["metadata"]
+    if not (isinstance(metadata.get("document_id"), str) and memory["source"]):
+        return []
+    place = memory["source"]
+    if isinstance(page := metadata.get("page"), int):
+        place += f", page {page}"
+    elif isinstance(line := metadata.get("line"), int):
+        place += f":{line}"
+    return [str(metadata.get("heading") or metadata.get("title") or ""), place]
 
 
 def _who(memory: MemoryRecord) -> str | None:

@@ -25,6 +25,8 @@ def code_runs(lines: Sequence[str], size: int) -> Iterator[list[Unit]]:
     units: list[Unit] = []
     starts = [*_starts(lines), len(lines)]
     for start, end in zip([0, *starts], starts, strict=False):
+        while start < end and not lines[start].strip():
+            start += 1
         if start == end:
             continue
         chars = sum(map(len, lines[start:end])) + end - start

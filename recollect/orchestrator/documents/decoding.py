@@ -15,6 +15,16 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# What pages say they are, and what browsers therefore take them for.
+WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
 DECLARED_WITHIN_BYTES = 2048
 _declared = re.compile(
     rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
@@ -61,4 +71,4 @@ def _text_encoding(name: str) -> str:
         return "utf-8"
     # Some codecs, such as zlib or idna, turn no text into bytes.
     is_text = getattr(known, "_is_text_encoding", True) and known.name not in ("idna", "punycode")
-    return known.name if is_text else "utf-8"
+    return WIDER.get(known.name, known.name) if is_text else "utf-8"

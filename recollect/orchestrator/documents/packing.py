@@ -91,10 +91,10 @@ def units_of(
         text = "\n".join(lines[first:last])
         limit = WHOLE_SIZES_MAX * size if kept else size
         if len(text) <= limit:
-            units.append(Unit(first, text, "\n" * (1 + _blanks_before(lines, first, start))))
+            units.append(Unit(first, text, "\n" * (1 + _blanks_before(lines, first))))
             continue
         for place in range(first, last):
-            gap = _blanks_before(lines, place, start)
+            gap = _blanks_before(lines, place)
             for nth, piece in enumerate(cut_line(lines[place], size)):
                 units.append(Unit(place, piece, "" if nth else "\n" * (1 + gap)))
     return units
@@ -107,8 +107,7 @@ def _parts(
     kept = {
         first: last
         for first, last in whole
-        if start <= first
-        and last <= end
+        if start <= first < last <= end
         and sum(map(len, lines[first:last])) + last - first <= WHOLE_SIZES_MAX * size
     }
     place = start
@@ -125,9 +124,9 @@ def _parts(
             yield first, place, False
 
 
-def _blanks_before(lines: Sequence[str], place: int, start: int) -> int:
+def _blanks_before(lines: Sequence[str], place: int) -> int:
     count = 0
-    while place - count - 1 >= start and not lines[place - count - 1].strip():
+    while place - count - 1 >= 0 and not lines[place - count - 1].strip():
         count += 1
     return count
 

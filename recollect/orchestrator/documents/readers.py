@@ -65,6 +65,8 @@ class Readers:
         for process in running:
             process.kill()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        for process in running:
+            self._end(process)
 
     def _ask(self, task: Task) -> Cut:
         process: subprocess.Popen[bytes] | None = getattr(self._own, "process", None)
