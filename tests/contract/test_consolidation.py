@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -490,6 +491,73 @@ def test_what_one_group_lacks_does_not_hold_up_the_others(talking: World, chat: 
 def test_without_a_chat_model_it_says_what_to_set(world: World) -> None:
     with pytest.raises(errors.InvalidArgument, match=r"consolidation\.llm_url"):
         world(ops.Consolidate(HOME, "llm_based"))
+
+
+def test_a_memory_that_is_changed_between_look_and_write_is_left(
+    talking: World, chat: ChatServer
+) -> None:
+    [conflict] = talking(ops.FindConflicts(HOME))["conflicts"]
+    changed = conflict["memories"][1]["memory_id"]
+    loop = talking.loop
+
+    def meanwhile(reply: Any) -> None:
+        """While the model thinks, somebody else writes."""
+        work = talking.ask(ops.UpdateMemory(changed, {"tags": ["mine"]}))
+        assert asyncio.run_coroutine_threadsafe(work, loop).result(10)["status"] == "success"
+
+    chat.fail(Fault(change=meanwhile))
+    run = talking(ops.Consolidate(HOME, "llm_based"))
+    assert (run["created"], run["archived"], run["skipped"]) == (0, 0, 1)
+    assert "changed meanwhile" in run["groups"][0]["skipped"]
+    assert memory(talking, changed)["tags"] == ["mine"]
+    assert len(texts(talking)) == 8
+
+
+def test_a_run_that_fails_is_taken_back_and_can_be_tried_again(world: World) -> None:
+    filled(world)
+    for name in ("Anna", "Tom"):
+        add(world, f"{name} lives in Paris")
+        add(world, f"{name} lives in Berlin")
+    before = state(world)
+    # Who may store no more cannot have anything merged.
+    full = msgspec.structs.replace(identity("full", (HOME, "write")), memories_max=1)
+    with pytest.raises(errors.LimitExceeded):
+        world(ops.Consolidate(HOME, "merge"), full, key="the-same-key")
+    assert state(world) == before
+    [run] = world(ops.ListRuns())["runs"]
+    assert (run["run_status"], run["report"]["failed"]) == ("failed", "limit_exceeded")
+    free = identity("full", (HOME, "write"))
+    assert world(ops.Consolidate(HOME, "merge"), free, key="the-same-key")["created"] == 2
+    undone = world(ops.Undo(run["run_id"]))
+    assert (undone["restored"], undone["removed"]) == (0, 0)
+
+
+def test_a_run_of_another_orchestrator_is_waited_for_until_it_is_dead(world: World) -> None:
+    filled(world)
+    add(world, "Anna lives in Paris")
+    add(world, "Anna lives in Berlin")
+    done = world(ops.Consolidate(HOME, "keep_latest"))["run_id"]
+
+    async def put_back_to_work() -> None:
+        """As if its orchestrator were still at it, or had been killed."""
+        beating = (world.clock.now_us(), done)
+        await world.storage.write(
+            lambda t: t.execute(
+                "UPDATE runs SET status = 'running', beat_us = ? WHERE id = ?", beating
+            )
+        )
+
+    world.run(put_back_to_work())
+    add(world, "Tom lives in Paris")
+    add(world, "Tom lives in Berlin")
+    if not world.storage.inline_reads:
+        # Others may share this store, and this run was seen at work just now.
+        for operation in (ops.Consolidate(HOME, "merge"), ops.Undo(done)):
+            with pytest.raises(errors.Overloaded):
+                world(operation)
+        world.clock.advance(300)
+    assert world(ops.Consolidate(HOME, "keep_latest"))["archived"] == 2
+    assert world(ops.GetRun(done))["run"]["run_status"] == "failed"
 
 
 def test_what_a_memory_says_to_the_model_is_data(talking: World, chat: ChatServer) -> None:

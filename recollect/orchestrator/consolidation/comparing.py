@@ -25,7 +25,6 @@ from recollect.orchestrator.consolidation.statements import (
 from recollect.orchestrator.consolidation.subjects import Said
 from recollect.orchestrator.search.calendar_words import MONTHS, WEEKDAYS
 
-SPELLING_RATIO = 0.8
 SPELLED_CHARS_MIN = 5
 COMMON_WORDS_MIN = 3
 """Below that, two texts that differ in a number have too little in common to be about the same."""
@@ -43,6 +42,17 @@ MEASURING = COPULAS | words_in(
 )
 
 
+# British and American.
+_SPELLINGS = {"grey": "gray"}
+_WAYS = (
+    (re.compile(r"is(e|ed|er|ing|ation)$"), r"iz\1"),
+    (re.compile(r"our(|ed|ing|ite|able|ful)$"), r"or\1"),
+    (re.compile(r"([tb])re$"), r"\1er"),
+    (re.compile(r"logue$"), "log"),
+    (re.compile(r"programme$"), "program"),
+    (re.compile(r"ll(ed|er|ing)$"), r"l\1"),
+    (re.compile(r"ence$"), "ense"),
+)
 # One word for each pair of opposites.
 _OPPOSED = {word: min(pair) for pair in OPPOSITE_STATES | OPPOSITE_VERBS for word in pair}
 _WEEKDAYS = frozenset(word.lower() for word in WEEKDAYS)
@@ -65,11 +75,9 @@ def same(one: Statement, other: Statement) -> bool:
 
 def skeleton(statement: Statement) -> tuple[str, ...]:
     """What two short texts have in common if they say the same or contradict each other by a
-    negation, a number or a word and its opposite: texts of different skeletons need no comparing,
-    but for their spelling."""
-    return tuple(
-        sorted("#" if t.number else _OPPOSED.get(t.stem, t.stem) for t in _spoken(statement))
-    )
+    negation, a number or a word and its opposite."""
+    words = ((t.number, _OPPOSED.get(t.stem, t.stem)) for t in _spoken(statement))
+    return tuple(sorted("#" if number else _spelled(word) for number, word in words))
 
 
 def contradiction(one: Statement, other: Statement) -> str | None:
@@ -191,22 +199,16 @@ def _alike(left: Sequence[Token], right: Sequence[Token]) -> bool:
 
 
 def _same_word(one: Token, other: Token) -> bool:
-    if one.stem == other.stem:
-        return True
-    if one.number or other.number or one.name or other.name:
-        return False
-    if min(len(one.stem), len(other.stem)) < SPELLED_CHARS_MIN or one.stem[0] != other.stem[0]:
-        return False
-    pair = frozenset((one.stem, other.stem))
-    if pair in OPPOSITE_STATES or pair in OPPOSITE_VERBS or _prefixed(one.stem, other.stem):
-        return False
-    return SequenceMatcher(None, one.stem, other.stem, False).ratio() >= SPELLING_RATIO
+    return one.stem == other.stem or _spelled(one.stem) == _spelled(other.stem)
 
 
-def _prefixed(one: str, other: str) -> bool:
-    """Whether one is the other with a beginning or an end that changes what it says."""
-    long, short = (one, other) if len(one) > len(other) else (other, one)
-    return len(long) - len(short) >= 2 and (long.endswith(short) or long.startswith(short))
+def _spelled(word: str) -> str:
+    """A word in one of the ways of spelling it; what merely looks alike is another word."""
+    if len(word) < SPELLED_CHARS_MIN:
+        return _SPELLINGS.get(word, word)
+    for pattern, spelling in _WAYS:
+        word = pattern.sub(spelling, word)
+    return word
 
 
 def _turned(one: Statement, other: Statement) -> bool:

@@ -134,7 +134,7 @@ def fate_among(states: Sequence[MemoryRow], source: str) -> Fate | None:
     first = len(states) - 1
     while first > 0 and tainted[first - 1]:
         first -= 1
-    since_us = states[first].updated_us
+    since_us = next(s.updated_us for s, bad in zip(states, tainted, strict=True) if bad)
     if first == 0:
         if row.deleted_us is not None:
             return None

@@ -53,7 +53,8 @@ class Running:
         self.lock = asyncio.Lock()
 
     async def earlier(self, call: Call, operation: Operation[Any]) -> Run | None:
-        """The run that the same request began before."""
+        """The run that the same request began before; what was broken off is taken back first."""
+        await self.recover()
         if call.key is None:
             return None
         return await self._storage.read(

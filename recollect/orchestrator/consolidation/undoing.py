@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 import structlog
@@ -21,7 +22,7 @@ from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
 from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
+from recollect.orchestrator.rows import SELECT_BY_NUM, VERSIONED, MemoryRow, with_snapshot
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol.errors import AlreadyExists
 
@@ -31,15 +32,12 @@ ITEMS_AT_ONCE = 50
 SKIPPED_TOLD_MAX = 1_000
 CREATED = "created"
 UNDONE, SKIPPED = 1, 2
+BOOKKEEPING = frozenset({"seq", "version", "updated_by", "updated_us", "operation"})
+"""What every change moves."""
 
 NEXT = """
 SELECT position, num, action, version_before, version_after FROM run_items
 WHERE run_id = ? AND undone = 0 ORDER BY position DESC LIMIT ?
-"""
-# The version that a memory has if nobody but this run, and its undoing so far, has touched it.
-EXPECTED = """
-SELECT max(version_after) + coalesce(sum(CASE WHEN undone = 1 THEN 1 ELSE 0 END), 0)
-FROM run_items WHERE run_id = ? AND num = ?
 """
 MARK = "UPDATE run_items SET undone = ? WHERE run_id = ? AND position = ?"
 COUNTS = """
@@ -125,13 +123,12 @@ class Undoing:
         for item in items:
             place = places.get(item.position)
             known = None if embedded is None or place is None else embedded.chosen([place])
-            done = self._undo_item(call, run, item, known, transaction)
+            done = self._undo_item(call, item, known, transaction)
             transaction.execute(MARK, (UNDONE if done else SKIPPED, run.id, item.position))
 
     def _undo_item(
         self,
         call: Call,
-        run: Run,
         item: Item,
         embedded: Embedded | None,
         transaction: WriteTransaction,
@@ -140,8 +137,7 @@ class Undoing:
         if not found:
             return False  # it was purged
         row = MemoryRow(*found[0])
-        [(expected,)] = transaction.execute(EXPECTED, (run.id, item.num))
-        if row.version != expected:
+        if not _as_left(transaction, row, item):
             return False
         target = _target(transaction, row, item)
         if target is None:
@@ -191,6 +187,18 @@ def undone_of(run: Run) -> Undone:
 
 def _next_items(run: Run, session: Session) -> list[Item]:
     return [Item(*row) for row in session.execute(NEXT, (run.id, ITEMS_AT_ONCE))]
+
+
+def _as_left(session: Session, row: MemoryRow, item: Item) -> bool:
+    """Whether a memory is as an item left it; other runs may have come, if they were undone."""
+    if row.version == item.version_after:
+        return True
+    found = session.execute(VERSION_BY_NUMBER, (row.num, item.version_after))
+    return bool(found) and _state(with_snapshot(row, found[0][0])) == _state(row)
+
+
+def _state(row: MemoryRow) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in VERSIONED if name not in BOOKKEEPING)
 
 
 def _target(session: Session, row: MemoryRow, item: Item) -> MemoryRow | None:

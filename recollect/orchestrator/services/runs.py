@@ -41,6 +41,7 @@ class RunService:
 
         # Refused before it waits for its turn.
         await self._storage.read(find)
+        await self._running.recover()
         async with self._running.lock:
             run = await self._storage.read(find)
             if run.status in (runs.RUNNING, runs.UNDOING):

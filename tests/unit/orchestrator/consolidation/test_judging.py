@@ -41,6 +41,8 @@ DUPLICATES = [
     ("The deploy takes twelve minutes", "The deploy takes 12 minutes"),
     ("The organisation uses Kubernetes", "The organization uses Kubernetes"),
     ("The favourite colour is blue", "The favorite color is blue"),
+    ("The travelled distance is in metres", "The traveled distance is in meters"),
+    ("The grey catalogue is at the centre", "The gray catalog is at the center"),
     ("The budget is 5,000 euros", "The budget is 5000 euros"),
     ("Paris is the capital of France", "The capital of France is Paris"),
     ("Anna doesn't eat meat", "Anna does not eat meat"),
@@ -137,6 +139,12 @@ NEITHER = [
     ("He is the manager", "She is the manager"),
     ("This is important", "This is not urgent"),
     ("accept the offer", "except the offer"),
+    ("The contract is in the drawer", "The contact is in the drawer"),
+    ("The desert was great", "The dessert was great"),
+    ("Marion likes green tea", "Marian likes green tea"),
+    ("Machine12 is in the cellar", "Machine13 is in the cellar"),
+    ("The causal model is in the paper", "The casual model is in the paper"),
+    ("Adopt the new rules soon", "Adapt the new rules soon"),
     ("The affect was large", "The effect was large"),
 ]
 
