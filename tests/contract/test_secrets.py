@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
-from recollect.config.settings import EmbeddingSettings, Settings, TrustSettings
+from recollect.config.settings import DocumentsSettings, EmbeddingSettings, Settings, TrustSettings
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from recollect.protocol.operation import Operation, fields_of
@@ -185,6 +185,28 @@ def test_what_is_masked_is_stored_searched_and_answered_alike(guarded: World) ->
     assert found["count"] == 2
     with pytest.raises(errors.SecretRefused, match="key"):
         guarded(ops.AddMemory("x", key=SECRET))
+
+
+@pytest.mark.parametrize("mode", ["mask", "refuse"])
+def test_a_file_with_a_secret_is_stored_without_it_or_not_at_all(
+    mode: Literal["mask", "refuse"], storage_url: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "notes.md").write_text(f"# How to deploy\n\nUse {SECRET} for it.\n")
+    (root / "title.md").write_text(f"# About {SECRET}\n\nNothing else.\n")
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"),
+        trust=TrustSettings(secrets=mode),
+        documents=DocumentsSettings(roots=(str(root),)),
+    )
+    world = World(storage_url, tmp_path / "data", settings)
+    try:
+        world.send("sync_documents", msgspec.msgpack.encode(ops.SyncDocuments(str(root), HOME)))
+        assert not any(mark in everything(world) for mark in MARKS)
+        assert ("[masked OpenAI key]" in everything(world)) == (mode == "mask")
+    finally:
+        world.close()
 
 
 def test_it_is_off_unless_asked_for(world: World) -> None:
