@@ -27,6 +27,7 @@ RecollectError
 │   ├── ShuttingDown           shutting_down          the orchestrator is draining
 │   ├── NotYetVisible          not_yet_visible        min_seq was not reached before the deadline
 │   ├── EmbedderUnavailable    embedder_unavailable   no vectors now; words are still searched
+│   ├── ChatUnavailable        chat_unavailable       the chat model did not serve; nothing was done
 │   ├── StorageFull            storage_full           the disk is full; nothing was written
 │   └── StorageFailed          storage_failed         the storage refused; nothing was written
 ├── DeadlineExceeded           deadline_exceeded      expired before it was begun; not executed
@@ -198,6 +199,10 @@ class NotYetVisible(Unavailable):
 
 class EmbedderUnavailable(Unavailable):
     code = "embedder_unavailable"
+
+
+class ChatUnavailable(Unavailable):
+    code = "chat_unavailable"
 
 
 class StorageFull(Unavailable):
