@@ -189,16 +189,15 @@ class Planting:
         """So many, and changed so often, that rows with the word are moved from page to page."""
         word = self.word()
         root = self._add(f"above many with {word}")
-        ids = []
-        for number in range(150):
-            self.ordinary(2)
-            key = f"{self._chance.randrange(10_000)} {number} {word}"
-            ids.append(self._add(self._about(word), key=key, parent_id=root))
-        for _ in range(400):
-            self._client.update_memory(
-                self._chance.choice(ids),
-                {"content": self._about(word), "metadata_patch": {"w": word}},
-            )
+        about: dict[str, str] = {}
+        for number in range(300):
+            # One in four is to be purged; those around it, in every table and index, stay.
+            said = word if number % 4 == 0 else "others"
+            key = f"{self._chance.randrange(10_000)} {said} {number}"
+            parent = {"parent_id": root} if said == word else {}
+            about[self._add(self._about(said), key=key, **parent)] = said
+        for memory_id in self._chance.choices(list(about), k=600):
+            self._client.update_memory(memory_id, {"content": self._about(about[memory_id])})
         return Secret("many", (root,), (word,), cascade=True)
 
     def _about(self, word: str) -> str:
