@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from recollect.config.settings import EmbeddingSettings, Settings
-from recollect.config.sharing import DocumentsSettings
+from recollect.config.sharing import DocumentsSettings, TrustSettings
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
 from recollect.protocol import errors
@@ -429,7 +429,9 @@ def test_documents_behind_a_wall_look_absent(world: World, folder: Path) -> None
 
 def test_a_purged_chunk_leaves_nothing_with_its_document(world: World) -> None:
     marker = "quixotic zebra"
-    answer = world(IndexDocument(text=f"# The {marker}\n\nA text.\n", source="notes.md"), key="k")
+    text = "# The *quixotic* **zebra**\n\nA text.\n"
+    answer = world(IndexDocument(text=text, source="notes.md"), key="k")
+    assert answer["document"]["title"] == f"The {marker}"
     [chunk] = chunks(world, answer["document"]["id"])
     world(Purge(chunk["id"]))
 
@@ -446,6 +448,36 @@ def test_a_purged_chunk_leaves_nothing_with_its_document(world: World) -> None:
     assert "zebra" not in str(documents) and placed == []
     assert "zebra" not in str(answers)
     assert listed(world) == {"notes.md": "synced"}
+
+
+def test_secrets_in_a_document_are_kept_out_as_they_are_elsewhere(
+    storage_url: str, tmp_path: Path
+) -> None:
+    key = "AKIA" + "QWERTYUIOPASDFGH"
+    text = f"# Access {key}\n\nUse it with care.\n"
+
+    def settings(mode: Literal["mask", "refuse"]) -> Settings:
+        return Settings(
+            embedding=EmbeddingSettings(provider="hashed"), trust=TrustSettings(secrets=mode)
+        )
+
+    world = World(storage_url, tmp_path / "masked", settings("mask"))
+    try:
+        first = world(IndexDocument(text=text, source="a.md"))
+        assert key not in str(first)
+        [chunk] = chunks(world, first["document"]["id"])
+        assert key not in str(chunk) and "with care" in chunk["content"]
+        again = world(IndexDocument(text=text, source="a.md"))
+        assert (again["kept"], again["document"]) == (1, first["document"])
+        assert world(History(chunk["id"]))["count"] == 1
+    finally:
+        world.close()
+    world = World(storage_url, tmp_path / "masked", settings("refuse"))
+    try:
+        with pytest.raises(errors.SecretRefused):
+            world(IndexDocument(text=text, source="b.md"))
+    finally:
+        world.close()
 
 
 def test_every_change_of_a_document_is_in_the_journal(world: World, folder: Path) -> None:

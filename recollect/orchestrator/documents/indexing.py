@@ -29,6 +29,8 @@ from recollect.protocol.errors import RecollectError, UnreadableDocument
 from recollect.protocol.operations import AddMemory
 
 CHUNK_TYPE = "knowledge"
+AT_ONCE = 4
+"""Documents at work at once: while one is read, others are embedded and written."""
 SETTLED_NS = 2_000_000_000
 """A file that was changed just now may change again without its time showing it."""
 # Of these the file itself is not to blame, so it is tried again even if it stays as it is.
@@ -64,17 +66,26 @@ class Indexing:
         self._drafting = drafting
         self._validator = validator
         self._settings = settings
+        # A document is held in memory while it is worked at, so there are only a few at once.
+        self._at_work = asyncio.Semaphore(AT_ONCE)
 
     async def text(self, call: Call, wanted: Wanted, source: str, text: str) -> Written:
         """Index a text under a source."""
         data = text.encode()
         facts = self._facts(wanted, source, hashlib.sha256(data).hexdigest(), len(data))
-        return await self._index(call, wanted, facts, text)
+        async with self._at_work:
+            return await self._index(call, wanted, facts, text)
 
     async def file(
         self, call: Call, wanted: Wanted, place: Place, known: DocumentRow | None = None
     ) -> Written | None:
         """Index a file; None if it says what it said when `known` was read from it."""
+        async with self._at_work:
+            return await self._file(call, wanted, place, known)
+
+    async def _file(
+        self, call: Call, wanted: Wanted, place: Place, known: DocumentRow | None
+    ) -> Written | None:
         content = await asyncio.to_thread(read_file, place, self._settings.file_bytes_max)
         content_hash = hashlib.sha256(content.data).hexdigest()
         settled = call.now_us * 1000 - content.modified_ns > SETTLED_NS

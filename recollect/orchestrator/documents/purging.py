@@ -7,7 +7,7 @@ from recollect.orchestrator.search.authorship import metadata_of
 from recollect.orchestrator.storage.interface import WriteTransaction
 
 FORGET_CHUNK = "DELETE FROM document_chunks WHERE num = ?"
-TITLE = "SELECT title, source FROM documents WHERE id = ? AND namespace = ?"
+TITLE = "SELECT title, titled, source FROM documents WHERE id = ? AND namespace = ?"
 RETITLE = "UPDATE documents SET title = ?, titled = 0 WHERE id = ?"
 
 
@@ -17,6 +17,7 @@ def forget_chunk(transaction: WriteTransaction, row: MemoryRow) -> None:
     if not isinstance(document_id, str):
         return
     transaction.execute(FORGET_CHUNK, (row.num,))
-    for title, source in transaction.execute(TITLE, (document_id, row.namespace)):
-        if title in row.content:
+    for title, titled, source in transaction.execute(TITLE, (document_id, row.namespace)):
+        # One that was found may stand in the chunk in other letters, such as with its mark-up.
+        if not titled or title in row.content:
             transaction.execute(RETITLE, (source.rsplit("/", 1)[-1], document_id))

@@ -11,7 +11,7 @@ import msgspec
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.documents import rows
-from recollect.orchestrator.documents.indexing import Indexing, Wanted
+from recollect.orchestrator.documents.indexing import AT_ONCE, Indexing, Wanted
 from recollect.orchestrator.documents.rows import DocumentRow
 from recollect.orchestrator.documents.store import DocumentStore
 from recollect.orchestrator.documents.walking import FoundFile, Walk
@@ -19,8 +19,6 @@ from recollect.orchestrator.storage.interface import Session, Storage, WriteTran
 from recollect.protocol import records
 from recollect.protocol.errors import RecollectError
 
-AT_ONCE = 4
-"""Files at work at once: while one is read, others are embedded and written."""
 FAILURES_SHOWN_MAX = 100
 NOTED_MAX = 1_000
 """Files that one call notes as waiting when its time is up."""
