@@ -42,7 +42,7 @@ documents = typer.Typer(
 )
 
 INDEX_S = 120.0
-SYNC_S = 10.0
+SYNC_S = 5.0
 """So long one call of a sync may take; then it is shown how far it is, and the next one goes on."""
 PAGE_ITEMS = 500
 FAILURES_SHOWN = 10
