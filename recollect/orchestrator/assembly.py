@@ -224,6 +224,7 @@ class Orchestrator:
                 fading,
                 validator,
                 settings.consolidation,
+                lambda: self.dispatcher.draining,
             ),
             ForgettingService(storage, TakingBack(storage, store, clock), self._running, validator),
             RunService(storage, self._running, undoing, validator),

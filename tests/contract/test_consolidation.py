@@ -513,6 +513,23 @@ def test_a_memory_that_is_changed_between_look_and_write_is_left(
     assert len(texts(talking)) == 8
 
 
+def test_a_model_that_thinks_on_does_not_hold_up_a_stop(talking: World, chat: ChatServer) -> None:
+    chat.fail(Fault(hang=True))
+    before = state(talking)
+
+    async def stop_meanwhile() -> tuple[Any, bool]:
+        asking = asyncio.ensure_future(talking.ask(ops.Consolidate(HOME, "llm_based")))
+        while not chat.received:
+            await asyncio.sleep(0.01)
+        stopped = await talking.orchestrator.stop()
+        return await asking, stopped
+
+    answer, in_time = talking.run(stop_meanwhile())
+    assert (answer["error"]["code"], in_time) == ("shutting_down", True)
+    talking.open()
+    assert state(talking) == before
+
+
 def test_a_run_that_fails_is_taken_back_and_can_be_tried_again(world: World) -> None:
     filled(world)
     for name in ("Anna", "Tom"):

@@ -8,9 +8,12 @@ names, changes nothing.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -20,6 +23,8 @@ from recollect.orchestrator.consolidation.statements import statement_of
 from recollect.orchestrator.openai_endpoint import Endpoint, Kind, Transient, encodable
 from recollect.orchestrator.rows import MemoryRow
 from recollect.protocol.errors import ChatUnavailable, InvalidArgument
+
+T = TypeVar("T")
 
 ATTEMPTS_MAX = 2
 ANSWER_BYTES_MAX = 4 * 1024 * 1024
@@ -142,6 +147,28 @@ class ChatModel:
                 "response_format": {"type": "json_schema", "json_schema": SCHEMA},
             }
         )
+
+
+def aside(function: Callable[[], T]) -> asyncio.Future[T]:
+    """Run a function that may wait for long in a thread that nobody waits for at the end."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(give: Callable[[Any], None], what: Any) -> None:
+        if not future.done():
+            give(what)
+
+    def work() -> None:
+        try:
+            give, what = future.set_result, function()
+        except Exception as error:
+            give, what = future.set_exception, error  # type: ignore[assignment]
+        # The loop may have been closed meanwhile, and then nobody waits any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, give, what)
+
+    threading.Thread(target=work, name="chat", daemon=True).start()
+    return future
 
 
 def _content_of(body: bytes) -> str:

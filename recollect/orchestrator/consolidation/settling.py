@@ -18,6 +18,7 @@ CHANGED = "one of its memories was changed meanwhile"
 ACROSS = "its memories lie in different namespaces"
 KEYED = "one of its memories has a key, and is only changed by that"
 UNFOUND = "what was written could not be found by a search"
+SECRET = "it holds what looks like a secret, and trust.secrets refuses those"
 TOO_LONG = "together they are longer than limits.content_chars_max"
 
 # From the newest back to where a memory began to say what it says now.

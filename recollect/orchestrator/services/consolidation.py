@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import structlog
 from recollect.config.sharing import ConsolidationSettings
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.consolidation.chat import ChatModel, Invalid
+from recollect.orchestrator.consolidation.chat import ChatModel, Invalid, aside
 from recollect.orchestrator.consolidation.conflicts import Conflict
 from recollect.orchestrator.consolidation.looking import Found, Looking
 from recollect.orchestrator.consolidation.merging import merged_row, merged_text
@@ -20,6 +20,7 @@ from recollect.orchestrator.consolidation.performing import Outcome, Performing,
 from recollect.orchestrator.consolidation.running import Running
 from recollect.orchestrator.consolidation.runs import Run
 from recollect.orchestrator.consolidation.settling import (
+    SECRET,
     TOO_LONG,
     Settlement,
     settle,
@@ -30,13 +31,19 @@ from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.errors import ChatUnavailable, LimitExceeded
+from recollect.protocol.errors import (
+    ChatUnavailable,
+    LimitExceeded,
+    SecretRefused,
+    ShuttingDown,
+)
 from recollect.protocol.operations import Consolidate, FindConflicts
 
 log = structlog.get_logger()
 
 SHOWN_CHARS_MAX = 1_000
 """Of a text or a value in an answer; `get_memory` shows it whole."""
+DRAINING_LOOK_S = 0.2
 DIFFERENT = "the model finds that they are about different things"
 UNSERVED = "the chat server did not serve"
 
@@ -53,6 +60,7 @@ class ConsolidationService:
         fading: Fading,
         validator: Validator,
         settings: ConsolidationSettings,
+        draining: Callable[[], bool],
     ) -> None:
         self._storage = storage
         self._looking = looking
@@ -61,6 +69,7 @@ class ConsolidationService:
         self._fading = fading
         self._validator = validator
         self._settings = settings
+        self._draining = draining
 
     @reads(FindConflicts)
     async def find_conflicts(self, call: Call, operation: FindConflicts) -> records.ConflictsFound:
@@ -96,6 +105,7 @@ class ConsolidationService:
 
         async def work(progress: Progress) -> dict[str, Any]:
             for settlement in settlements:
+                self._check_draining()
                 draft = self._draft(call, settlement)
                 outcomes.append(await self._performing.settle(call, progress, settlement, draft))
             return _report(_answer(operation, progress.run_id, found.examined, outcomes))
@@ -127,8 +137,12 @@ class ConsolidationService:
         return self._with_text(settlement, merged_text(settlement.sources))
 
     def _with_text(self, settlement: Settlement, content: str) -> Settlement:
-        if len(content) > self._validator.limits.content_chars_max:
+        try:
+            content = self._validator.content(content)
+        except LimitExceeded:
             return Settlement(settlement.conflict, skipped=TOO_LONG)
+        except SecretRefused:
+            return Settlement(settlement.conflict, skipped=SECRET)
         return Settlement(
             settlement.conflict,
             sources=settlement.sources,
@@ -148,7 +162,7 @@ class ConsolidationService:
                     planned.append(settlement)
                     continue
                 try:
-                    text = await asyncio.to_thread(model.settle, settlement.sources, chars_max)
+                    text = await self._asked(model, settlement, chars_max)
                     served = True
                 except Invalid as error:
                     served = True
@@ -170,6 +184,18 @@ class ConsolidationService:
         if failure is not None and not served:
             raise failure
         return planned
+
+    async def _asked(self, model: ChatModel, settlement: Settlement, chars_max: int) -> str | None:
+        """What the model makes of a conflict; given up when the orchestrator is to stop."""
+        asking = aside(partial(model.settle, settlement.sources, chars_max))
+        while not asking.done():
+            self._check_draining()
+            await asyncio.wait([asking], timeout=DRAINING_LOOK_S)
+        return asking.result()
+
+    def _check_draining(self) -> None:
+        if self._draining():
+            raise ShuttingDown("The orchestrator is shutting down; begin the run anew later.")
 
     def _check_shrinking(
         self, operation: Consolidate, settlements: Sequence[Settlement], found: Found

@@ -44,7 +44,7 @@ class ForgettingService:
 
     @reads(ForgetSource)
     async def forget_source(self, call: Call, operation: ForgetSource) -> records.SourceForgotten:
-        self._validator.text("source", operation.source, "key_chars_max")
+        self._validator.asked("source", operation.source, "key_chars_max")
         if operation.namespace is not None:
             self._validator.namespace(operation.namespace)
         elif call.grants.within(None, "write") == ():

@@ -93,7 +93,7 @@ class RunService:
         """Runs that the caller may see, and where the page ends if there are more."""
         condition, params = "TRUE", []
         if operation.kind is not None:
-            self._validator.text("kind", operation.kind, "key_chars_max")
+            self._validator.asked("kind", operation.kind, "key_chars_max")
             condition, params = "kind = ?", [operation.kind]
         found: list[Run] = []
         seen = 0
