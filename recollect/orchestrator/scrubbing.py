@@ -154,7 +154,7 @@ class Scrubbing:
         await self._expunge_words()
         failpoint("while_scrubbing")
         if not await self._storage.scrub():
-            return "the storage was too busy, or is being closed"
+            return "the storage is too busy, or its file is not as expected: see the log"
         failpoint("while_scrubbing")
         if mark is not None:
             await self._storage.write(partial(unwiped.unmark, mark))

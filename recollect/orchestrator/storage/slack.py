@@ -34,6 +34,7 @@ from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.storage.pages import (
     FILE_HEADER_BYTES,
     KINDS,
+    Misfit,
     Span,
     check_header,
     loose_spans,
@@ -101,6 +102,8 @@ class DatabaseFile:
         The caller sees to it that the file holds everything and nobody writes.
         """
         last, free = self.pages, dict(self._free_pages())
+        if len(free) != int.from_bytes(self.read(1)[36:40]):
+            raise Misfit("the list of its free pages does not add up")
         wiped = 0
         for number in numbers:
             if not FIRST_PAGE <= number <= last or number == self._unused:
