@@ -53,13 +53,11 @@ def decoded(data: bytes, *, html: bool = False) -> str:
 
 
 def checked(text: str) -> str:
-    """A text as it is cut: with plain newlines, and something in it."""
+    """A text as it is cut: with plain newlines, and without what no text has."""
     if "\x00" in text:
         raise UnreadableDocument(
             "It has NUL characters, which text has not: it is of another kind than its name says."
         )
-    if not text.strip():
-        raise UnreadableDocument("It is empty: there is no text to remember.")
     return _newlines.sub("\n", text)
 
 

@@ -36,6 +36,8 @@ def cut(content: bytes | str, name: str, document_type: str, settings: Documents
                 "A PDF is read from its file: give its path, or the text that it holds.",
                 field="document_type",
             )
+        if not content.strip():
+            raise UnreadableDocument("It is empty: there is no text to remember.")
         text = _of_text(checked(content), AUTO if kind == "pdf" else kind)
     title = text.title[:TITLE_CHARS_MAX] if text.title else None
     chunks = chunks_of(text, settings.chunk_chars, settings.chunks_max)
@@ -50,6 +52,9 @@ def _of_bytes(data: bytes, kind: str, settings: DocumentsSettings) -> Text:
 
 
 def _of_text(text: str, kind: str) -> Text:
+    if not text.strip():
+        # An empty file, such as many a package has, is nothing to complain of.
+        return Text("text" if kind == AUTO else kind, [])
     if kind == AUTO:
         kind = kind_of_text(text)
     if kind == "html":

@@ -13,7 +13,7 @@ from recollect.protocol.errors import LimitExceeded, RecollectError, UnreadableD
 from tests.unit.orchestrator.documents.samples import HTML, encrypted_pdf, pdf
 
 
-def read(data: bytes, name: str, **settings: int) -> Cut:
+def read(data: bytes | str, name: str, **settings: int) -> Cut:
     return cut(data, name, "auto", DocumentsSettings(**settings))  # type: ignore[arg-type]
 
 
@@ -94,8 +94,6 @@ def test_a_pdf_behind_an_empty_password_opens_and_one_behind_another_does_not() 
 @pytest.mark.parametrize(
     ("data", "name", "reason"),
     [
-        (b"", "a.txt", "empty"),
-        (b" \n\t\n", "a.md", "empty"),
         (b"caf\xe9", "a.txt", "UTF-8"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "a.txt", "UTF-8"),
         (b"ab\x00cd", "a.txt", "NUL"),
@@ -113,6 +111,17 @@ def test_what_cannot_be_read_says_why_and_quotes_nothing(
     with pytest.raises(UnreadableDocument, match=reason) as caught:
         read(data, name)
     assert "Apollo" not in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "a.md", "a.html", "a.txt", "unknown"])
+@pytest.mark.parametrize("data", [b"", b" \n\t\n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_read_and_has_no_chunks(data: bytes, name: str) -> None:
+    assert read(data, name).chunks == []
+
+
+def test_an_empty_text_is_refused() -> None:
+    with pytest.raises(UnreadableDocument, match="empty"):
+        read(" \n", "a.txt")
 
 
 def test_a_pdf_with_too_much_text_is_refused_by_the_name_of_the_limit() -> None:
