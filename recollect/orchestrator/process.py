@@ -15,10 +15,10 @@ from recollect._version import VERSION
 from recollect.config.settings import Settings
 from recollect.orchestrator import failpoints
 from recollect.orchestrator.access.own_keys import OwnKeys, ensure_own_keys
-from recollect.orchestrator.assembly import Orchestrator
 from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.data_folder import DataFolder
 from recollect.orchestrator.guarded_server import GuardedServer
+from recollect.orchestrator.lifecycle import Orchestrator
 from recollect.orchestrator.server import Server
 from recollect.orchestrator.stopped_store import StoppedStore
 

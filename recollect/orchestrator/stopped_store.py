@@ -16,10 +16,10 @@ from recollect.config.settings import Settings
 from recollect.orchestrator.access.identities import LOCAL
 from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.access.own_keys import OwnKeys
-from recollect.orchestrator.assembly import open_storage
 from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.explaining import explain
+from recollect.orchestrator.opening import open_storage
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.validation import Validator

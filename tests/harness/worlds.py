@@ -13,7 +13,7 @@ import msgspec
 
 from recollect.config.settings import EmbeddingSettings, Settings, StorageSettings
 from recollect.orchestrator.access.identities import LOCAL, Identity
-from recollect.orchestrator.assembly import Orchestrator
+from recollect.orchestrator.lifecycle import Orchestrator
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
 from recollect.protocol.errors import from_body
 from recollect.protocol.operation import Operation

@@ -1,0 +1,155 @@
+"""An orchestrator from its start to its end, with what goes on in the background meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import structlog
+
+from recollect.config.settings import Settings
+from recollect.orchestrator.access.own_keys import OwnKeys
+from recollect.orchestrator.assembly import Assembly
+from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.embedding.choosing import (
+    Choice,
+    choose,
+    read_known,
+    remember,
+    shadow_dimensions,
+)
+from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.specs import EmbedderSpec
+from recollect.orchestrator.idempotency import trim
+from recollect.orchestrator.index_loading import load_index
+from recollect.orchestrator.words_rebuilding import ensure_words
+from recollect.protocol.errors import RecollectError
+
+log = structlog.get_logger()
+
+TRIM_INTERVAL_S = 60
+TRIM_PAUSE_S = 0.05  # between the steps of one trimming, for others to write
+HOUR_US = 3_600_000_000
+
+
+class Orchestrator(Assembly):
+    """Answers through `dispatcher` from `start` to `stop`."""
+
+    def __init__(self, settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> None:
+        super().__init__(settings, clock, own_keys)
+        self._background: list[asyncio.Task[None]] = []
+
+    async def know_keys(self) -> None:
+        """Learn who is known by which key, and keep up with it; for a server that asks for keys."""
+        await self.keyring.load()
+        self._background += [
+            asyncio.create_task(self.keyring.follow()),
+            asyncio.create_task(self.attempts.run()),
+        ]
+
+    async def start(self) -> None:
+        """Make ready to answer."""
+        choice = await self._choose_model()
+        loaded = await load_index(self.storage, self.meanings.current)
+        log.info(
+            "The vector index is loaded.",
+            action="load_index",
+            model=self.meanings.current.model,
+            vectors=len(self.meanings.current.index),
+            from_storage=loaded,
+        )
+        await ensure_words(self.storage, self._lexical)
+        await self._running.recover_if_possible()
+        warming = self.storage.read(self._lexical.warm)
+        warming.add_done_callback(lambda done: done.cancelled() or done.exception())
+        unfinished = await self._scrubbing.take_up()
+        if choice.target is None or unfinished:
+            # What a purge left in the index of the target is made anew without it.
+            model = self.meanings.current.model
+            await asyncio.to_thread(self._providers.forget_other_indexes, model)
+        if choice.target is not None:
+            self._reembedding.start(choice.target, partial(self._make_target, choice.target))
+        else:
+            self._background.append(asyncio.create_task(self._reembedding.tidy()))
+        self._background += [
+            asyncio.create_task(self._flush_accesses()),
+            asyncio.create_task(self._trim_idempotency()),
+            asyncio.create_task(self._late.run()),
+            asyncio.create_task(self._scrubbing.run()),
+            asyncio.create_task(self._running.look_after()),
+        ]
+
+    async def _choose_model(self) -> Choice:
+        """Start with the store's own model, or with the configured one if it has none."""
+        providers = self._providers
+        known = await self.storage.read(read_known)
+        choice = await asyncio.to_thread(choose, known, providers.configured(), providers.embedder)
+        if choice.fallback_reason is not None:
+            log.warning(
+                "The configured embedding model is not in use.",
+                action="choose_model",
+                in_use=choice.embedder.model,
+                reason=choice.fallback_reason,
+            )
+            self.errors.report(
+                "orchestrator",
+                "embedder_unavailable",
+                choice.fallback_reason,
+                self._clock.now_us(),
+                context={"in_use": choice.embedder.model},
+            )
+        await self.storage.write(partial(remember, choice))
+        placeholder = self.meanings.current
+        self.meanings.current = providers.meaning(choice.embedder, asyncio.get_running_loop())
+        placeholder.embedding.close()
+        placeholder.index.close()
+        return choice
+
+    async def _make_target(self, target: EmbedderSpec) -> Meaning:
+        """The model that the store moves to, if it can be had."""
+        dimensions = await self.storage.read(shadow_dimensions)
+        embedder = await asyncio.to_thread(self._providers.embedder, target, dimensions)
+        return self._providers.meaning(embedder, asyncio.get_running_loop())
+
+    async def stop(self) -> bool:
+        """Answer what was accepted, write what was noted; whether that was done in time."""
+        for task in self._background:
+            task.cancel()
+        in_time = True
+        try:
+            async with asyncio.timeout(self._settings.network.drain_s):
+                await self.dispatcher.drained()
+        except TimeoutError:
+            in_time = False
+        await self._reembedding.stop()
+        self.attempts.flush()
+        try:
+            await self._accesses.flush()
+        except RecollectError as error:
+            log.warning("Accesses were not written.", action="stop", reason=error.message)
+        await asyncio.to_thread(self._readers.close)
+        # Closing waits for the writer, which must be able to settle its futures meanwhile.
+        await asyncio.to_thread(self.storage.close)
+        for meaning in self.meanings.opened():
+            meaning.embedding.close()
+            await asyncio.to_thread(meaning.index.close)
+        return in_time
+
+    async def _flush_accesses(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.decay.access_flush_ms / 1000)
+            try:
+                await self._accesses.flush()
+            except RecollectError as error:
+                log.warning("Accesses were not written.", action="flush", reason=error.message)
+
+    async def _trim_idempotency(self) -> None:
+        kept_us = self._settings.storage.idempotency_hours * HOUR_US
+        while True:
+            before_us = self._clock.now_us() - kept_us
+            try:
+                while await self.storage.write(partial(trim, before_us)):
+                    await asyncio.sleep(TRIM_PAUSE_S)
+            except RecollectError as error:
+                log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
+            await asyncio.sleep(TRIM_INTERVAL_S)
