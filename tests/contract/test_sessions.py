@@ -446,6 +446,29 @@ def test_a_session_belongs_to_the_namespace_of_its_user(world: World) -> None:
     ) == [(None,)]
 
 
+def test_how_much_temporary_state_a_session_has_is_told_to_nobody_else(
+    storage_url: str, tmp_path: Path
+) -> None:
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"), sessions=SessionsSettings(state_keys_max=3)
+    )
+    world = World(storage_url, tmp_path / "data", settings)
+    try:
+        alice = somebody("alice", write=("user:alice",))
+        bob = somebody("bob", write=("user:bob",))
+        mine = world(CreateSession("alice"), alice)["session_id"]
+        world(SetState(mine, {"temp:a": 1, "temp:b": 1}), alice)
+        more = {"temp:c": 1, "temp:d": 1}
+        for operation in (SetState(mine, more), AppendEvent(mine, 1, more)):
+            with pytest.raises(errors.LimitExceeded, match="has 4 keys"):
+                world(operation, alice)
+            with pytest.raises(errors.NotFound) as caught:
+                world(operation, bob)
+            assert str(caught.value) == f"There is no session {mine!r}."
+    finally:
+        world.close()
+
+
 def test_the_state_of_an_app_needs_access_to_the_app(world: World) -> None:
     alice = somebody("alice", write=("user:alice",))
     player = somebody("player", write=("user:alice",), read=("app:chess",))

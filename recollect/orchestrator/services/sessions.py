@@ -58,7 +58,8 @@ class SessionService:
         metadata = self._validator.metadata(operation.session_metadata, "session_metadata")
         delta = self._states.delta("state", operation.state)
         session_id = self._ids.new()
-        self._states.check_room(session_id, delta)
+        if (misfit := self._states.misfit(session_id, delta)) is not None:
+            raise misfit
         row = SessionRow(
             id=session_id,
             user_id=operation.user_id,
@@ -106,11 +107,13 @@ class SessionService:
         session_id = operation.session_id
         event = self._states.json("event", operation.event, "event_bytes_max")
         delta = self._states.delta("state_delta", operation.state_delta)
-        self._states.check_room(session_id, delta)
+        misfit = self._states.misfit(session_id, delta)
 
         def write(transaction: WriteTransaction) -> records.EventAppended:
             row = store.change(call, transaction, session_id, operation.expected_version, events=1)
             check_takes_events(session_id, row.status)
+            if misfit is not None:
+                raise misfit
             if row.status == "created":
                 transaction.execute(rows.ACTIVATE, (session_id,))
             shared = self._states.apply(call, transaction, row, delta) if delta else None
@@ -131,7 +134,7 @@ class SessionService:
     def set_state(self, call: Call, operation: SetState) -> ChangeFunction:
         session_id = operation.session_id
         delta = self._states.delta("state_delta", operation.state_delta)
-        self._states.check_room(session_id, delta)
+        misfit = self._states.misfit(session_id, delta)
 
         def write(transaction: WriteTransaction) -> records.SessionChanged:
             expected = operation.expected_version
@@ -140,6 +143,8 @@ class SessionService:
                 return changed(row, transaction.last_seq())
             row = store.change(call, transaction, session_id, expected)
             check_open(session_id, row.status)
+            if misfit is not None:
+                raise misfit
             shared = self._states.apply(call, transaction, row, delta)
             return changed(row, store.entered(call, transaction, row, shared))
 

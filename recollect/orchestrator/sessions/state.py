@@ -108,10 +108,19 @@ class States:
             )
         return scope, key
 
-    def check_room(self, session_id: str, delta: Delta) -> None:
-        """Refuse more `temp:` state than a session may have. On the event loop."""
-        if delta.temporary:
+    def misfit(self, session_id: str, delta: Delta) -> LimitExceeded | None:
+        """Why a session would have too much `temp:` state; on the event loop.
+
+        To be raised once it is known that the caller may see the session, for it tells of what the
+        session has.
+        """
+        if not delta.temporary:
+            return None
+        try:
             self._check_room(TEMP, *self.temporary.measured_after(session_id, delta.temporary))
+        except LimitExceeded as error:
+            return error
+        return None
 
     def apply(
         self, call: Call, transaction: WriteTransaction, row: SessionRow, delta: Delta
