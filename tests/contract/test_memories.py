@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from recollect.orchestrator.access.grants import NOTHING
+from recollect.orchestrator.access.identities import Identity
 from recollect.orchestrator.clock import to_iso
 from recollect.protocol import errors
 from recollect.protocol.operations import (
@@ -324,6 +326,18 @@ def test_strength_falls_with_time_and_reading_or_reinforcing_renews_it(world: Wo
     reinforced = world(ReinforceMemory(memory_id, 2.0))
     assert reinforced["stability_s"] > 1.9 * renewed["stability_s"]
     assert get(world, memory_id)["version"] == 1
+
+
+def test_what_is_known_of_reads_is_not_lost_to_who_may_not_see_the_memory(world: World) -> None:
+    memory_id = add(world)
+    for _ in range(3):
+        get(world, memory_id)
+    stranger = Identity("stranger", NOTHING)
+    with pytest.raises(errors.NotFound):
+        world(ReinforceMemory(memory_id), stranger)
+    assert world(ReinforceMemory(memory_id))["access_count"] == 4
+    world.restart()
+    assert get(world, memory_id)["access_count"] == 4
 
 
 def test_importance_and_tier_slow_the_fading(world: World) -> None:

@@ -25,7 +25,7 @@ from recollect.orchestrator.storage.interface import Session, Storage, WriteTran
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.trust.echoes import Echoes, known_already
 from recollect.protocol import records
-from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
     GetMemory,
@@ -204,13 +204,22 @@ class MemoryService:
         )
 
     @writes(ReinforceMemory)
-    def reinforce_memory(
+    async def reinforce_memory(
         self, call: Call, operation: ReinforceMemory
     ) -> Callable[[WriteTransaction], records.MemoryReinforced]:
-        reads_before = self._accesses.take(operation.memory_id)
+        def find(session: Session) -> MemoryRow:
+            return self._store.require(call, session, operation.memory_id)
+
+        reads_before = 0
+        try:
+            await self._storage.read(find)
+            # Only now: what is not the caller's keeps what is known of it.
+            reads_before = self._accesses.take(operation.memory_id)
+        except RecollectError:
+            call.refusals.clear()  # the write decides, for it may have been answered before
 
         def write(transaction: WriteTransaction) -> records.MemoryReinforced:
-            row = self._store.require(call, transaction, operation.memory_id)
+            row = find(transaction)
             row.stability_s = self._fading.grown(row.stability_s, reads_before)
             row.access_count += reads_before
             self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)
