@@ -82,7 +82,8 @@ def covers(pattern: str, namespace: str) -> bool:
 def normalised(pattern: str) -> str:
     """The one spelling of a pattern: `user:*` and `user:` mean `user`."""
     pattern = pattern.strip()
-    return pattern.removesuffix(":*").removesuffix(":")
+    # Only one of them: `user::*` is what is left of a name that was empty, and means nobody.
+    return pattern.removesuffix(":*" if pattern.endswith(":*") else ":")
 
 
 def is_pattern(pattern: str) -> bool:

@@ -68,7 +68,20 @@ def test_a_pattern_has_one_spelling(given: str, spelt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["", ":", "users", "**", "user:*:notes", "user:al*", "user::x", "user:a b", "u:\x00"]
+    "given",
+    [
+        "",
+        ":",
+        "users",
+        "**",
+        "user:*:notes",
+        "user:al*",
+        "user::x",
+        "user::*",
+        "user::",
+        "user:a b",
+        "u:\x00",
+    ],
 )
 def test_what_could_be_mistaken_for_a_pattern_is_none(given: str) -> None:
     assert not is_pattern(normalised(given))
