@@ -235,6 +235,8 @@ class Assembly:
             settings,
             refusals,
             Rates(time.monotonic),
+            validator,
+            self.keyring.check_still_allowed,
             echoes,
         )
 

@@ -42,6 +42,8 @@ class Call(msgspec.Struct, frozen=True):
     grants: Grants = EVERYTHING
     memories_max: int | None = None
     """How many memories the identity may have stored, if that is bounded."""
+    public_key: str | None = None
+    """The key that it came with, if keys are asked for."""
     refusals: list[Refusal] = []
     """Filled while the call is worked on; each ends in the audit log."""
 

@@ -28,6 +28,7 @@ from recollect.orchestrator.idempotency import Once
 from recollect.orchestrator.storage.interface import Storage, WriteFunction
 from recollect.orchestrator.trust.echoes import Echoes
 from recollect.orchestrator.trust.secret_policy import policy_of
+from recollect.orchestrator.validation import Validator
 from recollect.protocol.envelope import (
     IDEMPOTENCY_KEY_CHARS_MAX,
     NAME_CHARS_MAX,
@@ -46,6 +47,7 @@ from recollect.protocol.errors import (
     Overloaded,
     RecollectError,
     ShuttingDown,
+    Unauthenticated,
     UnknownOperation,
     UnsupportedVersion,
 )
@@ -95,8 +97,12 @@ class Dispatcher:
         settings: Settings,
         refusals: RefusalLog,
         rates: Rates,
+        validator: Validator,
+        check_still_allowed: Callable[[Call], None],
         echoes: Echoes | None = None,
     ) -> None:
+        """`check_still_allowed` refuses a call whose caller may no longer do what it might when it
+        was begun; any thread may ask it."""
         missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
         if missing or foreign:
             raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
@@ -119,6 +125,8 @@ class Dispatcher:
         self._network = settings.network
         self._refusals = refusals
         self._rates = rates
+        self._validator = validator
+        self._check_still_allowed = check_still_allowed
         self._echoes = echoes
         self._payload_bytes_max = settings.limits.payload_bytes_max
         self._secrets = policy_of(settings.trust.secrets)
@@ -140,7 +148,7 @@ class Dispatcher:
         try:
             call, route = self._admit(request, now_us, identity)
             operation = _decode_body(route, request)
-            _check_access(call, route, operation)
+            self._check_access(call, route, operation)
             if self._secrets is not None:
                 for name in route.names:
                     self._secrets.name(name, getattr(operation, name) or "")
@@ -234,7 +242,20 @@ class Dispatcher:
             access=route.spec.access,
             grants=identity.grants,
             memories_max=identity.memories_max,
+            public_key=identity.public_key,
         ), route
+
+    def _check_access(self, call: Call, route: Route, operation: Operation[Any]) -> None:
+        """Refuse what the declaration alone says is not allowed.
+
+        What an operation is about may only be known when it is looked up: the rest is checked where
+        rows are found and written, by the same call.
+        """
+        if route.spec.everywhere:
+            call.require(None, access=route.spec.access)
+        elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
+            # Only what can be a namespace comes into the audit, and only as long as one can be.
+            call.require(self._validator.namespace(namespace))
 
     def _run(
         self,
@@ -262,7 +283,8 @@ class Dispatcher:
     def _write(
         self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
     ) -> asyncio.Future[bytes]:
-        return self._storage.write(Once(call, operation, function, self._clock))
+        once = Once(call, operation, function, self._clock, self._check_still_allowed)
+        return self._storage.write(once)
 
     async def _write_prepared(
         self, call: Call, operation: Operation[Any], preparing: Coroutine[Any, Any, Any]
@@ -298,6 +320,8 @@ class Dispatcher:
                 error: BaseException | None = ShuttingDown("The orchestrator was stopped.")
             else:
                 error = finished.exception()
+            if error is None and not isinstance(finished.result(), bytes):
+                error = self._outdated(call)
             if error is None:
                 result = finished.result()
                 if isinstance(result, bytes):
@@ -314,6 +338,17 @@ class Dispatcher:
                 self._answer_error(request.id, request.op, defect, answer, call)
 
         future.add_done_callback(done)
+
+    def _outdated(self, call: Call) -> RecollectError | None:
+        """Why what was read meanwhile is not told, if so; a write has seen to that itself."""
+        try:
+            self._check_still_allowed(call)
+        except Unauthenticated as error:
+            return error
+        except RecollectError as error:
+            # What has had an effect is not sent again.
+            return error if call.access == "read" else None
+        return None
 
     def _answer(self, request: Request, call: Call, body: bytes, answer: Answer) -> None:
         if len(body) > self._payload_bytes_max and self._routes[request.op].kind == "read":
@@ -357,18 +392,6 @@ class Dispatcher:
 async def _finished(writing: asyncio.Future[bytes], finish: Callable[..., Any]) -> bytes:
     """The answer of a write that has more to tell when it is done."""
     return _encode(await finish(msgspec.msgpack.decode(await writing)))
-
-
-def _check_access(call: Call, route: Route, operation: Operation[Any]) -> None:
-    """Refuse what the declaration alone says is not allowed.
-
-    What an operation is about may only be known when it is looked up: the rest is checked where
-    rows are found and written, by the same call.
-    """
-    if route.spec.everywhere:
-        call.require(None, access=route.spec.access)
-    elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
-        call.require(namespace)
 
 
 def _names_of(operation: type[Operation[Any]]) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from recollect.orchestrator.server import NOBLOCK, RCVMORE, TURN_MESSAGES_MAX, S
 # The property under which ZeroMQ keeps what the gate said of the connection. Properties that a
 # client gives itself in the handshake come behind it and replace nothing.
 USER_ID = "User-Id"
+PEER_ID_BYTES = 5
+"""So long is a routing id that ZeroMQ gives, and begins with a zero."""
 
 
 class GuardedServer(Server):
@@ -62,6 +64,8 @@ class GuardedServer(Server):
                 user = _user_of(message)
                 if option(RCVMORE):
                     self._receive_parts(peer, message.bytes, user)
+                elif peer[0] or len(peer) != PEER_ID_BYTES:
+                    self._door.refuse_named(message.bytes, partial(self._send, (peer,)))
                 else:
                     enter(message.bytes, partial(self._send, (peer,)), user)
             self._loop.call_soon(self._drain)
@@ -73,7 +77,10 @@ class GuardedServer(Server):
     def _receive_parts(self, peer: bytes, frame: bytes, user: str | None) -> None:
         """As `_receive_long`: a REQ peer's message has an empty frame first."""
         rest = self._socket.recv_multipart(zmq.NOBLOCK)
-        if not frame and len(rest) == 1:
+        if peer[0] or len(peer) != PEER_ID_BYTES:
+            envelope = (peer, b"") if not frame else (peer,)
+            self._door.refuse_named(rest[-1], partial(self._send, envelope))
+        elif not frame and len(rest) == 1:
             self._door.enter(rest[0], partial(self._send, (peer, b"")), user)
         else:
             self._door.enter(b"", partial(self._send, (peer,)), user)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,12 @@ from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
 from recollect.orchestrator.storage.inserting import Insert
-from recollect.orchestrator.storage.interface import Session, WriteFunction, WriteTransaction
+from recollect.orchestrator.storage.interface import (
+    Change,
+    Session,
+    WriteFunction,
+    WriteTransaction,
+)
 from recollect.protocol.errors import IdempotencyConflict
 from recollect.protocol.operation import Operation
 
@@ -47,7 +52,7 @@ class Answered(msgspec.Struct, frozen=True):
     payload_hash: bytes
     reply: bytes
     namespaces: str | None
-    """Where its changes were, a line each."""
+    """Where its changes were by the right of who made them, a line each."""
 
 
 Known = dict[tuple[str, str], Answered]
@@ -70,7 +75,16 @@ class Prefetched(msgspec.Struct, frozen=True):
 class Once:
     """A write that gives its encoded answer, and the same answer when it comes again."""
 
-    __slots__ = ("_call", "_clock", "_echoed", "_function", "_payload_hash", "mark", "texts")
+    __slots__ = (
+        "_call",
+        "_check_allowed",
+        "_clock",
+        "_echoed",
+        "_function",
+        "_payload_hash",
+        "mark",
+        "texts",
+    )
 
     def __init__(
         self,
@@ -78,9 +92,12 @@ class Once:
         operation: Operation[Any],
         function: WriteFunction[Any],
         clock: Clock,
+        check_allowed: Callable[[Call], None],
     ) -> None:
+        """`check_allowed` refuses a call whose caller may no longer do what it might."""
         self._call = call
         self._clock = clock
+        self._check_allowed = check_allowed
         self._function = function
         self._payload_hash = b""
         self.texts: tuple[str, ...] = getattr(function, "texts", ())
@@ -96,6 +113,7 @@ class Once:
     def __call__(self, transaction: WriteTransaction) -> bytes:
         if self._clock.now_us() >= self._call.deadline_us:
             raise expired()
+        self._check_allowed(self._call)
         if self.mark is None:
             return _encode(self._function(transaction))
         known: Known = transaction.prefetched.known
@@ -112,7 +130,7 @@ class Once:
         if len(changed) == 1:
             namespaces = changed[0].namespace
         else:
-            namespaces = "\n".join(sorted({c.namespace for c in changed if c.namespace})) or None
+            namespaces = "\n".join(self._places(changed)) or None
         transaction.insert(
             KEEP,
             [(*self.mark, name, self._payload_hash, reply, self._call.now_us, namespaces)],
@@ -120,6 +138,13 @@ class Once:
         # The same key may come again within this very batch.
         known[self.mark] = Answered(name, self._payload_hash, reply, namespaces)
         return answered
+
+    def _places(self, changed: Sequence[Change]) -> list[str]:
+        """Where the caller changed something by its own right. What it set free elsewhere, because
+        it hung below what is gone, is not its to be told of."""
+        allows, access = self._call.grants.allows, self._call.access
+        named = {change.namespace for change in changed if change.namespace}
+        return sorted(namespace for namespace in named if allows(namespace, access))
 
     def _kept(self, result: dict[str, Any]) -> dict[str, Any]:
         """What is kept of an answer: nothing where it repeats the request."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from recollect.protocol import errors
 from recollect.protocol.operations import (
     AddMemory,
     BatchAddMemories,
+    Count,
     CreateIdentity,
     DeleteMemory,
     GetMemory,
@@ -133,8 +135,9 @@ def test_names_and_keys_are_nobody_elses(world: World) -> None:
         world(CreateIdentity("alice", new_key()))
     with pytest.raises(errors.AlreadyExists, match="alice"):
         world(CreateIdentity("bob", key))
-    with pytest.raises(errors.AlreadyExists, match="own machine"):
-        world(CreateIdentity("local", new_key()))
+    for own in ("local", "orchestrator"):
+        with pytest.raises(errors.AlreadyExists, match="own machine"):
+            world(CreateIdentity(own, new_key()))
     for name in ("", "a b", "alice\n", "x" * 129, "(unknown)", "-x", "a/b"):
         with pytest.raises(errors.InvalidArgument):
             world(CreateIdentity(name, new_key()))
@@ -170,6 +173,53 @@ def test_identities_and_grants_are_bounded(world: World, monkeypatch: pytest.Mon
     with pytest.raises(errors.LimitExceeded) as caught:
         world(CreateIdentity("carol", new_key()))
     assert caught.value.details["limit"] == "identities_max"
+
+
+def test_what_can_be_no_namespace_comes_into_no_audit(world: World) -> None:
+    alice = known(world, made(world, "alice", ("user:alice", "write")))
+    before = journal(world)
+    for namespace in ("user:bob\x00", "user:bob\nuser:carol", "nowhere", "user:" + "x" * 100_000):
+        with pytest.raises(errors.InvalidRequest):
+            world(AddMemory("x", namespace=namespace), alice)
+    with pytest.raises(errors.Forbidden):
+        world(AddMemory("x", namespace="user:bob"), alice)
+    assert [line[:4] for line in journal(world)[len(before) :]] == [
+        ("alice", "add_memory", "", "denied")
+    ]
+
+
+def test_what_was_begun_is_neither_done_nor_told_after_its_key_was_revoked(world: World) -> None:
+    key = made(world, "alice", ("user:alice", "write"))
+    alice = known(world, key)
+    stored = world(AddMemory("tea", namespace="user:alice"), alice)["memory_id"]
+    adding = AddMemory("too late", namespace="user:alice")
+
+    async def overtaken(by: RevokeAccess | GrantAccess, *operations: Any) -> list[Any]:
+        """The answers to what waits for a change that comes with the end of its right."""
+        until = await world.ask(Ping())
+        waiting = [
+            asyncio.ensure_future(world.ask(make(until["seq"] + 1), alice)) for make in operations
+        ]
+        await asyncio.sleep(0)  # they are under way, and wait
+        changed = await world.ask(by)
+        assert changed["status"] == "success"
+        return [await answer for answer in waiting]
+
+    def reading(seq: int) -> GetMemory:
+        return GetMemory(stored, min_seq=seq)
+
+    [told] = world.run(overtaken(GrantAccess("alice", "user:alice", "admin"), reading))
+    assert (told["error"]["code"], told["error"]["retryable"]) == ("overloaded", True)
+    alice = known(world, key)
+    [told] = world.run(overtaken(RevokeAccess("alice"), reading))
+    assert told["error"]["code"] == "unauthenticated"
+    assert "tea" not in str(told)
+    assert journal(world)[-1] == ("alice", "get_memory", key, "denied", "revoked key")
+    # As a write is, whose vector took long.
+    with pytest.raises(errors.Unauthenticated):
+        world(adding, alice)
+    assert world(GetMemory(stored))["memory"]["version"] == 1
+    assert world(Count())["count"] == 1
 
 
 def test_every_change_has_its_line_in_the_audit(world: World) -> None:

@@ -44,10 +44,16 @@ class Caller:
     """One DEALER socket that sends as soon as it is let in, and knows how its attempts ended."""
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, credentials: Credentials
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoint: str,
+        credentials: Credentials,
+        routing_id: bytes | None = None,
     ) -> None:
         self._dealer = context.socket(zmq.DEALER)
         self._dealer.linger = 0
+        if routing_id is not None:
+            self._dealer.setsockopt(zmq.ROUTING_ID, routing_id)
         if credentials.password is not None:
             self._dealer.plain_username = b"alice"
             self._dealer.plain_password = credentials.password.encode()

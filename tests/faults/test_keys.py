@@ -229,6 +229,41 @@ def test_the_key_of_another_gets_nothing_that_is_not_its_own(
         trial.check(not others, f"was done: {others}")
 
 
+def test_an_answer_does_not_reach_who_takes_the_name_of_a_lost_connection(
+    keyed: OrchestratorProcess,
+    admin: MemoryClient,
+    context: Context,
+    alice: key_files.KeyFile,
+    aim: Aim,
+    tmp_path: Path,
+) -> None:
+    bob = key_files.read(issue(admin, tmp_path / "bob.key", "bob"))
+    with Trial("P13") as trial:
+        for name in (b"agent-7", b"\x00agent"):
+            trial.case()
+            # Answered as soon as something is written, and her connection is lost by then.
+            awaited = {"memory_id": aim.memory_id, "min_seq": admin.ping()["seq"] + 1}
+            with Caller(context, keyed.endpoint, key_of(alice), name) as caller:
+                assert caller.was_let_in()
+                caller.send(request(1, "get_memory", awaited))
+                # The socket takes what is sent in its order.
+                caller.send(request(2, "ping"))
+                caller.answer()
+            with Caller(context, keyed.endpoint, key_of(bob), name) as other:
+                assert other.was_let_in()
+                other.send(request(3, "ping"))
+                answer = other.answer()
+                trial.check(code_of(answer) == "malformed_request", f"{name!r}: {answer}")
+                admin.add_memory("Something else", namespace="user:carol")
+                while admin.stats()["requests"]["in_flight"] > 1:
+                    pass  # hers is not answered yet
+                other.send(request(4, "ping"))
+                answers = [other.answer()]
+                while other.has_answer():
+                    answers.append(other.answer())
+                trial.check(MARKER not in str(answers), f"{name!r}: he was sent hers")
+
+
 def test_the_check_would_notice_who_is_let_in(
     keyed: OrchestratorProcess, context: Context, alice: key_files.KeyFile, aim: Aim
 ) -> None:

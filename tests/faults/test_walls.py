@@ -151,6 +151,22 @@ def test_the_answer_to_a_write_is_repeated_only_to_who_made_it(world: World) -> 
         assert answer(world, operation, ALICE, key="the-same-key") == first
 
 
+def test_the_answer_to_a_write_is_repeated_though_it_reached_behind_a_wall(world: World) -> None:
+    both = identity("both", ("user:alice", "admin"), ("user:bob", "admin"))
+    bob = STRANGERS[0]
+    with Trial("P14") as trial:
+        for operation in (ops.DeleteMemory, ops.Purge):
+            trial.case()
+            root = world(ops.AddMemory("Root", namespace="user:bob"), both)["memory_id"]
+            world(ops.AddMemory(f"A {MARKER}", namespace="user:alice", parent_id=root), both)
+            name = operation.spec.name
+            first = answer(world, operation(root), bob, key=name)
+            assert first["status"] == "success"
+            again = answer(world, operation(root), bob, key=name)
+            if "alice" in str(again) or again != first:
+                trial.violated(f"{name} again was answered {again}")
+
+
 def test_a_tree_across_a_wall_is_cut_at_the_wall(world: World) -> None:
     both = identity("both", ("user:alice", "write"), ("user:bob", "write"))
     bob = identity("bob", ("user:bob", "write"))

@@ -83,12 +83,12 @@ class World:
         """Where it lives; another thread may ask there while the test waits for an answer."""
         return self._runner.get_loop()
 
-    async def ask(self, operation: Operation[Any]) -> Any:
-        """The answer to an operation, as it is."""
+    async def ask(self, operation: Operation[Any], identity: Identity = LOCAL) -> Any:
+        """The answer to an operation of somebody, as it is."""
         body = msgspec.msgpack.encode(operation)
         name = operation.spec.name
         request = Request(v=PROTOCOL_VERSION, id=next(self._ids), op=name, body=body)
-        return await self._exchange(msgspec.msgpack.encode(request), LOCAL)
+        return await self._exchange(msgspec.msgpack.encode(request), identity)
 
     async def _exchange(self, frame: bytes, identity: Identity) -> Any:
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()

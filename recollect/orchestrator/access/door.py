@@ -10,10 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from recollect.orchestrator.access.attempts import Attempts
-from recollect.orchestrator.access.keyring import Keyring
+from recollect.orchestrator.access.keyring import Keyring, unknown_key
 from recollect.orchestrator.dispatch import Answer, Dispatcher
 from recollect.protocol.envelope import decode_request, decode_salvage
-from recollect.protocol.errors import Unauthenticated
+from recollect.protocol.errors import MalformedRequest
 from recollect.protocol.operations import REGISTRY
 
 UNREADABLE = "unreadable"
@@ -36,16 +36,25 @@ class Door:
         else:
             self._turn_away(frame, answer, public_key)
 
+    def refuse_named(self, frame: bytes, answer: Answer) -> None:
+        """Turn away a message of a socket that has named itself.
+
+        Answers find their way by the routing id, and when a connection is lost its id is free:
+        whoever names itself alike would be sent what another had asked for.
+        """
+        operation, request_id = _read(frame)
+        error = MalformedRequest(
+            "This socket has set ZMQ_ROUTING_ID. Where keys are asked for, only sockets that have "
+            "not are answered: leave the option alone."
+        )
+        self._dispatcher.refuse(request_id, operation, error, answer)
+
     def _turn_away(self, frame: bytes, answer: Answer, public_key: str | None) -> None:
         name = self._keyring.revoked_name(public_key)
         reason = "unknown key" if name is None else "revoked key"
         operation, request_id = _read(frame)
         self._attempts.denied(public_key or "", "", reason, name, operation)
-        error = Unauthenticated(
-            "The orchestrator does not know this key any more. `recollect keys new NAME`, run "
-            "where it is served, makes another."
-        )
-        self._dispatcher.refuse(request_id, operation, error, answer)
+        self._dispatcher.refuse(request_id, operation, unknown_key(), answer)
 
 
 def _read(frame: bytes) -> tuple[str, int | str | None]:

@@ -19,3 +19,5 @@ class Identity(msgspec.Struct, frozen=True):
 
 LOCAL = Identity("local", EVERYTHING)
 """Whoever reaches an orchestrator that asks for no keys: it is bound to this machine alone."""
+OWN_NAMES = frozenset({LOCAL.name, "orchestrator"})
+"""By these the audit means the orchestrator itself or its machine, so nobody else has them."""

@@ -15,14 +15,16 @@ import structlog
 
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import LOCAL, Identity
+from recollect.orchestrator.calls import Call, Refusal
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
 from recollect.protocol import records
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import Overloaded, RecollectError, Unauthenticated
 
 log = structlog.get_logger()
 
 REFRESH_S = 1.0
+RETRY_AFTER_MS = 1
 SELECT_IDENTITIES = """
 SELECT name, public_key, requests_per_s, memories_max, memories, created_us, revoked_us
 FROM identities ORDER BY name
@@ -68,6 +70,14 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Names by the keys that were revoked."""
 
 
+def unknown_key() -> Unauthenticated:
+    """Why a message with a key that was known, or is not, is not worked on."""
+    return Unauthenticated(
+        "The orchestrator does not know this key any more. `recollect keys new NAME`, run where it "
+        "is served, makes another."
+    )
+
+
 def grant_records(grants: tuple[Grant, ...]) -> list[records.GrantRecord]:
     """Grants as answers show them."""
     return [{"pattern": grant.pattern, "access": grant.access} for grant in grants]
@@ -107,6 +117,23 @@ class Keyring:
     def identity(self, public_key: str | None) -> Identity | None:
         """Whose key it is; None if it is unknown or was revoked."""
         return self._snapshot.by_key.get(public_key) if public_key is not None else None
+
+    def check_still_allowed(self, call: Call) -> None:
+        """Refuse what was begun before its key was revoked or its grants were changed, and would
+        only now be done or told. Any thread may ask."""
+        key = call.public_key
+        if key is None:
+            return
+        now = self._snapshot.by_key.get(key)
+        if now is None:
+            call.refusals.append(Refusal(key, None, "revoked key"))
+            raise unknown_key()
+        if now.grants is not call.grants and now.grants != call.grants:
+            raise Overloaded(
+                f"What {call.identity!r} may do was changed in the meantime; send the request "
+                "again.",
+                retry_after_ms=RETRY_AFTER_MS,
+            )
 
     def revoked_name(self, public_key: str | None) -> str | None:
         """Whose key it was, if it was revoked."""

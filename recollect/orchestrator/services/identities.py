@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from recollect.orchestrator.access.grants import PATTERN_RULE, is_pattern, normalised
-from recollect.orchestrator.access.identities import LOCAL
+from recollect.orchestrator.access.identities import OWN_NAMES
 from recollect.orchestrator.access.keyring import Entry, Keyring, grant_records, read_entries
 from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
@@ -70,9 +70,10 @@ class IdentityService:
     @writes(CreateIdentity)
     def create_identity(self, call: Call, operation: CreateIdentity) -> Write:
         name, key = operation.name, operation.public_key
-        if name == LOCAL.name:
+        if name in OWN_NAMES:
             raise AlreadyExists(
-                f"The name {name!r} stands for the orchestrator's own machine; choose another.",
+                f"The name {name!r} stands for the orchestrator or its own machine; choose "
+                "another.",
                 name=name,
             )
         if key is not None and not is_key(key):
