@@ -118,8 +118,9 @@ NASTY: list[Any] = [
 class Good:
     """A good body for every operation; the ids are of memories that exist."""
 
-    def __init__(self, memory_ids: list[str], group_id: str) -> None:
+    def __init__(self, memory_ids: list[str], group_id: str, session_id: str) -> None:
         one, two = memory_ids[:2]
+        keyed = {"namespace": "temp:malformed", "key": "good"}
         self.bodies: dict[str, dict[str, Any]] = {
             "add_memory": {
                 "content": "a memory among malformed ones",
@@ -155,7 +156,51 @@ class Good:
             "create_context_group": {"name": "a group"},
             "add_to_group": {"memory_id": one, "group_id": group_id},
             "get_memories_by_group": {"group_id": group_id},
-            "create_session": {"user_id": "alice"},
+            "put": {**keyed, "value": {"a": [1]}, "metadata": {"a": 1}, "tags": ["t"]},
+            "get_by_key": keyed,
+            "update_by_key": {**keyed, "value": {"a": 1}, "metadata": {"a": 1}},
+            "delete_by_key": {**keyed, "key": "no such key"},
+            "history_by_key": keyed,
+            "restore_by_key": {**keyed, "version": 1},
+            "diff": {**keyed, "from_version": 1},
+            "search_namespace": {"prefix": "temp"},
+            "list_namespaces": {"prefix": "temp"},
+            "squash_versions": {"namespace": "temp:malformed", "dry_run": True},
+            "create_session": {"user_id": "alice", "session_metadata": {"a": 1}, "state": {"a": 1}},
+            "get_session": {"session_id": session_id},
+            "append_event": {"session_id": session_id, "event": {"a": 1}, "state_delta": {"a": 1}},
+            "list_events": {"session_id": session_id},
+            "update_status": {"session_id": session_id, "status": "active"},
+            "get_state": {"session_id": session_id},
+            "set_state": {"session_id": session_id, "state_delta": {"a": 1, "temp:b": 2}},
+            "list_sessions": {"user_id": "alice", "status": "active"},
+            "list_active_sessions": {"user_id": "alice"},
+            "terminate_session": {"session_id": "no such session"},
+            "archive_session": {"session_id": "no such session"},
+            "delete_session": {"session_id": "no such session"},
+            "index_document": {
+                "text": "# A document\n\namong malformed ones",
+                "source": "malformed.md",
+                "namespace": "temp:malformed",
+            },
+            # Nothing is allowed to be read from disk here.
+            "sync_documents": {"root": "/nowhere", "pattern": "**/*.md"},
+            "list_documents": {"namespace": "temp:malformed", "document_status": "synced"},
+            "delete_document": {"document_id": "no such document"},
+            "search_documents": {"query": "document", "namespace": "temp:malformed"},
+            "find_conflicts": {"namespace": "temp:malformed", "limit": 5},
+            "consolidate": {"namespace": "temp:malformed", "dry_run": True, "limit": 5},
+            "forget_source": {"source": "nobody", "dry_run": True},
+            "undo": {"run_id": "no such run"},
+            "get_run": {"run_id": "no such run"},
+            "list_runs": {"namespace": "temp:malformed"},
+            "audit_log": {"namespace": "temp:malformed", "since": 1.0, "limit": 5},
+            "verify_audit": {"expected_seq": 0, "expected_head": "00"},
+            "who_am_i": {},
+            "create_identity": {"name": "stranger", "requests_per_s": 1.0, "memories_max": 1},
+            "list_identities": {},
+            "grant_access": {"name": "stranger", "pattern": "temp", "access": "read"},
+            "revoke_access": {"name": "nobody", "pattern": "temp"},
             "ping": {},
             "stats": {},
             # A path that is refused: no mutation may write where it likes.

@@ -49,7 +49,9 @@ def good_bodies(process: OrchestratorProcess) -> Good:
             client.add_memory(f"good memory {n}", namespace="temp:malformed")["memory_id"]
             for n in range(3)
         ]
-        return Good(ids, client.create_context_group("good")["group_id"])
+        client.put("temp:malformed", "good", {"a": 1})
+        group_id = client.create_context_group("good")["group_id"]
+        return Good(ids, group_id, client.create_session("alice")["session_id"])
 
 
 def problem_of(answer: dict[str, object]) -> str | None:
