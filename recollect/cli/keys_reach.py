@@ -19,7 +19,7 @@ from recollect.cli.calling import client_of
 from recollect.cli.local_key import is_everywhere, local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.client.settings import ENDPOINT_VARIABLE, KEY_FILE_VARIABLE, endpoint_or_default
-from recollect.orchestrator.data_folder import DataFolder, announcement, holder_of
+from recollect.orchestrator.data_folder import DataFolder, announcement, holder_of, keep_to_owner
 from recollect.protocol.operation import Operation
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _stopped(settings: Settings, folder: Path) -> Iterator[Reached]:
 
     # Only what goes wrong is worth a line here.
     configure_logging(msgspec.structs.replace(settings.logging, level="warning"), "keys")
+    keep_to_owner()
     held = DataFolder(folder)
     try:
         store = StoppedStore(settings, ensure_own_keys(folder))

@@ -18,7 +18,7 @@ import apsw
 import msgspec
 
 from recollect.cli.failures import Failure
-from recollect.orchestrator.data_folder import DataFolder
+from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME, MANIFEST_NAME, back_up
 
@@ -43,6 +43,7 @@ def back_up_unserved(folder: Path, target: Path) -> dict[str, Any]:
         )
     if target.exists():
         raise Failure("already_exists", f"{target} exists already.", "Name a new folder.")
+    keep_to_owner()
     held = DataFolder(folder)
     try:
         return back_up(database, target)
@@ -65,6 +66,7 @@ def restore_into(
     `begun` is told how many bytes there are, `copied` how many more were copied.
     """
     manifest = read_manifest(backup)
+    keep_to_owner()
     held = DataFolder(folder)
     try:
         _refuse_overwriting(folder)

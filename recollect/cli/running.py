@@ -23,7 +23,7 @@ from recollect.cli.supervisor import Program, StartFailed, Supervisor
 from recollect.client import AsyncMemoryClient, Retry
 from recollect.client.settings import DEFAULT_ENDPOINT
 from recollect.config import Settings
-from recollect.orchestrator.data_folder import announcement
+from recollect.orchestrator.data_folder import announcement, keep_to_owner
 from recollect.protocol.errors import RecollectError
 
 PING_S = 1.0
@@ -190,6 +190,7 @@ def _model_line(orchestrator: Orchestrator, embedding: dict[str, Any]) -> Text:
 async def keep_up(settings: Settings, folder: Path, config: str | None) -> None:
     """Run everything until SIGINT, SIGTERM or SIGHUP. Raises Failure if it cannot start."""
     orchestrator = Orchestrator(settings, folder, config)
+    keep_to_owner()
     orchestrator.log_path.parent.mkdir(parents=True, exist_ok=True)
     supervisor = Supervisor([orchestrator.program()], Narrator(orchestrator))
     loop = asyncio.get_running_loop()

@@ -9,8 +9,15 @@ from typing import Any
 
 import msgspec
 
+FOLDER_MODE = 0o700
 LOCK_NAME = "orchestrator.lock"
 ANNOUNCEMENT_NAME = "orchestrator.json"
+
+
+def keep_to_owner() -> None:
+    """Let nobody else read what this process makes from now on: a store that every user of the
+    machine could open would need no key."""
+    os.umask(0o777 & ~FOLDER_MODE)
 
 
 class FolderInUse(Exception):
@@ -22,7 +29,7 @@ class DataFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         self._file = (path / LOCK_NAME).open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ from recollect.config.settings import Settings
 from recollect.orchestrator import failpoints
 from recollect.orchestrator.access.own_keys import OwnKeys, ensure_own_keys
 from recollect.orchestrator.clock import SystemClock
-from recollect.orchestrator.data_folder import DataFolder
+from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.guarded_server import GuardedServer
 from recollect.orchestrator.lifecycle import Orchestrator
 from recollect.orchestrator.server import Server
@@ -129,4 +129,5 @@ def settle_garbage_collection() -> None:
 
 def run(settings: Settings) -> int:
     """Run the orchestrator in this process until it is told to stop."""
+    keep_to_owner()
     return asyncio.run(serve(settings))

@@ -209,6 +209,15 @@ def test_any_zeromq_client_with_a_key_is_served(
         context.term()
 
 
+def test_other_users_of_the_machine_cannot_read_the_store(
+    keyed: OrchestratorProcess, admin: MemoryClient
+) -> None:
+    admin.add_memory("Alice prefers tea", namespace="user:alice")
+    made = [keyed.data, *keyed.data.rglob("*")]
+    assert any(path.name == "recollect.db" for path in made)
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
 def test_without_keys_everything_is_as_it_was(orchestrator: OrchestratorProcess) -> None:
     with orchestrator.client() as client:
         myself = client.who_am_i()
