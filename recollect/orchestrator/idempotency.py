@@ -127,6 +127,9 @@ class Once:
             reply = _encode(self._kept(result))
         name = self._call.operation
         changed = transaction.changes
+        if not changed:
+            # There is no effect to be had twice, and nothing would say who may be told again.
+            return answered
         if len(changed) == 1:
             namespaces = changed[0].namespace
         else:

@@ -151,6 +151,23 @@ def test_the_answer_to_a_write_is_repeated_only_to_who_made_it(world: World) -> 
         assert answer(world, operation, ALICE, key="the-same-key") == first
 
 
+def test_what_changed_nothing_is_not_told_again_to_who_may_no_longer_see_it(
+    world: World, aim: Aim
+) -> None:
+    outcast = msgspec.structs.replace(ALICE, grants=NOTHING)
+    with Trial("P14") as trial:
+        for operation in (
+            ops.SetState(aim.session_id, {}),
+            ops.UpdateStatus(aim.session_id, "active"),
+        ):
+            trial.case()
+            name = operation.spec.name
+            assert answer(world, operation, ALICE, key=name)["status"] == "success"
+            again = answer(world, operation, outcast, key=name)
+            if again.get("error", {}).get("code") != "not_found":
+                trial.violated(f"{name} again was answered {again}")
+
+
 def test_the_answer_to_a_write_is_repeated_though_it_reached_behind_a_wall(world: World) -> None:
     both = identity("both", ("user:alice", "admin"), ("user:bob", "admin"))
     bob = STRANGERS[0]
