@@ -32,7 +32,10 @@ ONE = "a single remark"
 @pytest.fixture
 def embedder(world: World) -> SentenceEmbedder:
     embedder = SentenceEmbedder()
+    before = world.orchestrator.meanings.current
     world.orchestrator.meanings.current = world.run(_meaning(world, embedder))
+    before.embedding.close()
+    before.index.close()
     return embedder
 
 

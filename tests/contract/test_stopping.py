@@ -13,13 +13,13 @@ from tests.harness.worlds import ANSWERED_WITHIN_S, World
 WORKERS = "vector-"
 
 
-def workers() -> set[str]:
-    return {thread.name for thread in threading.enumerate() if thread.name.startswith(WORKERS)}
+def workers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith(WORKERS)}
 
 
 def test_the_builders_of_a_model_on_its_way_end_with_the_orchestrator(tmp_path: Path) -> None:
     """Else they write into files that the next one works with."""
-    assert not workers()
+    before = workers()
     settings = Settings(
         embedding=EmbeddingSettings(provider="hashed", dimensions=64),
         index=IndexSettings(head_max=16),
@@ -33,5 +33,6 @@ def test_the_builders_of_a_model_on_its_way_end_with_the_orchestrator(tmp_path: 
     while not (state := world(Stats())["embedding"]["reembedding"])["done"]:
         assert time.monotonic() < until, state
     assert state["done"] < 4_000, "the exchange was too quick for this test"
+    assert workers() > before
     world.close()
-    assert not workers()
+    assert workers() <= before

@@ -75,7 +75,7 @@ def test_the_database_check_notices_a_torn_page_and_a_broken_chain(
     assert database.problems(orchestrator.data, tmp_path / "copy") == []
     tamper(orchestrator, "UPDATE journal SET subject = 'another' WHERE seq = 7")
     [broken] = database.problems(orchestrator.data, tmp_path / "copy")
-    assert broken.startswith("journal: journal entry 7")
+    assert broken.startswith("journal: entry 7 was changed")
     path = orchestrator.data / "recollect.db"
     [(page,)] = database.rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'sessions'")
     content = bytearray(path.read_bytes())

@@ -80,10 +80,12 @@ def covers(pattern: str, namespace: str) -> bool:
 
 
 def normalised(pattern: str) -> str:
-    """The one spelling of a pattern: `user:*` and `user:` mean `user`."""
-    pattern = pattern.strip()
-    # Only one of them: `user::*` is what is left of a name that was empty, and means nobody.
-    return pattern.removesuffix(":*" if pattern.endswith(":*") else ":")
+    """The one spelling of a pattern: `user:*` means `user`.
+
+    A colon at the end is left alone, and then is no pattern: it is what remains of `user:$NAME` if
+    the name was empty, and must not mean everybody.
+    """
+    return pattern.strip().removesuffix(":*")
 
 
 def is_pattern(pattern: str) -> bool:

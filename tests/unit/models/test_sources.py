@@ -133,7 +133,9 @@ def test_a_download_that_breaks_off_is_refused(hub: LocalHub, tmp_path: Path) ->
 def test_a_hub_out_of_reach_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: LocalHub
 ) -> None:
-    hub.socket.close()
+    # Only when nobody waits at it any more is the port really closed.
+    hub.shutdown()
+    hub.server_close()
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
         install(tiny(HUB), tmp_path / "models")
 

@@ -2,6 +2,8 @@
 ALTER TABLE journal ADD COLUMN task_id TEXT;
 ALTER TABLE journal ADD COLUMN outcome TEXT;
 ALTER TABLE journal ADD COLUMN detail TEXT;
+-- Namespaces are compared as ranges, byte by byte, whatever the language of the database.
+ALTER TABLE journal ALTER COLUMN namespace TYPE TEXT COLLATE "C";
 CREATE INDEX journal_by_subject ON journal (subject, seq);
 CREATE INDEX journal_by_time ON journal (at_us, seq);
 CREATE INDEX journal_by_task ON journal (task_id, seq) WHERE task_id IS NOT NULL;
