@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import MemoryClient
+from tests.harness.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 30.0
@@ -19,16 +20,6 @@ READY_WITHIN_S = 30.0
 LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed"}
 STOPPED_WITHIN_S = 30.0
 ASK_FOR_KEYS = "RECOLLECT_ACCESS_REQUIRE_KEYS"
-
-
-def free_port() -> int:
-    """A port on loopback that nobody listens on just now."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class OrchestratorProcess:

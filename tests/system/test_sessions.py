@@ -11,7 +11,8 @@ import pytest
 from recollect import AsyncMemoryClient, MemoryClient
 from recollect.client import Retry, Timeouts
 from recollect.protocol import errors
-from tests.harness.processes import OrchestratorProcess, free_port
+from tests.harness.ports import free_port
+from tests.harness.processes import OrchestratorProcess
 
 SESSIONS = 50
 WRITERS = 3

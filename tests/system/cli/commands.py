@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from tests.harness.processes import LIGHT, free_port
+from tests.harness.ports import free_port
+from tests.harness.processes import LIGHT
 
 ENDS_WITHIN_S = 60.0
 HAPPENS_WITHIN_S = 30.0

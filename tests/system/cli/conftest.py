@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.processes import OrchestratorProcess, free_port
+from tests.harness.ports import free_port
+from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import CommandLine, Up
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from recollect.protocol import key_files
-from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess, free_port
+from tests.harness.ports import free_port
+from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.cli.commands import CommandLine, Up
 
 

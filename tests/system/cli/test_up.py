@@ -11,7 +11,8 @@ import pytest
 
 from recollect import MemoryClient
 from recollect.orchestrator.data_folder import DataFolder
-from tests.harness.processes import OrchestratorProcess, free_port
+from tests.harness.ports import free_port
+from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import ENDS_WITHIN_S, CommandLine, Up, wait_for
 
 

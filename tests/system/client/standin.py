@@ -6,7 +6,6 @@ so that it can also do what no orchestrator does: lose a reply, answer late, sen
 
 from __future__ import annotations
 
-import socket as plain_socket
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import zmq
 
 from recollect.protocol.envelope import PROTOCOL_VERSION, Reply, Request, decode_request
 from recollect.protocol.errors import RecollectError
+from tests.harness.ports import free_port
 
 WAIT_S = 20.0
 
@@ -43,13 +43,6 @@ def echo(server: StandIn, seen: Seen) -> None:
 
 def silence(server: StandIn, seen: Seen) -> None:
     """Never answer."""
-
-
-def free_port() -> int:
-    with plain_socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class StandIn:

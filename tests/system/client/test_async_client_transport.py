@@ -10,7 +10,8 @@ import pytest
 
 from recollect.client import AsyncMemoryClient, Breaker, Pool, Retry, Timeouts
 from recollect.protocol import errors
-from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, free_port, silence
+from tests.harness.ports import free_port
+from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
 
 async def arrived(server: StandIn, count: int) -> None:

@@ -17,7 +17,8 @@ import pytest
 from recollect.client import Breaker, MemoryClient, Pool, Retry, Timeouts
 from recollect.protocol import errors
 from recollect.protocol.envelope import Reply
-from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, free_port, silence
+from tests.harness.ports import free_port
+from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
 
 def in_turn(*scripts: Callable[[StandIn, Seen], None]) -> Callable[[StandIn, Seen], None]:
