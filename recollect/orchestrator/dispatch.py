@@ -22,67 +22,42 @@ from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.explaining import explain
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.idempotency import Once
+from recollect.orchestrator.requests import (
+    NAME_LIMITS,
+    check_names,
+    read_operation,
+    read_request,
+    salvaged_id,
+)
+from recollect.orchestrator.routes import Route, routes_of
 from recollect.orchestrator.storage.interface import Storage, WriteFunction
 from recollect.orchestrator.trust.echoes import Echoes
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.envelope import (
-    IDEMPOTENCY_KEY_CHARS_MAX,
-    NAME_CHARS_MAX,
     PROTOCOL_VERSION,
     Reply,
     Request,
-    decode_request,
-    decode_salvage,
 )
 from recollect.protocol.errors import (
     InternalError,
-    InvalidArgument,
     LimitExceeded,
-    MalformedRequest,
     NotYetVisible,
     Overloaded,
     RecollectError,
     ShuttingDown,
     Unauthenticated,
     UnknownOperation,
-    UnsupportedVersion,
 )
-from recollect.protocol.operation import Operation, Spec, fields_of
-from recollect.protocol.operations import REGISTRY
+from recollect.protocol.operation import Operation
 
 log = structlog.get_logger()
 
 SEQ_POLL_S = 0.002
-NAME_LIMITS = {
-    "key": IDEMPOTENCY_KEY_CHARS_MAX,
-    "agent": NAME_CHARS_MAX,
-    "session": NAME_CHARS_MAX,
-    "trace": NAME_CHARS_MAX,
-    "task": NAME_CHARS_MAX,
-}
-
-# Texts that people read: what secrets they hold can be blotted out where they are stored.
-PROSE = frozenset({"content", "text", "description"})
-
 Answer = Callable[[bytes], None]
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Route(msgspec.Struct, frozen=True):
-    """What is known of an operation before any request comes."""
-
-    spec: Spec
-    kind: Kind
-    decode: Callable[[bytes], Operation[Any]]
-    handler: Callable[..., Any]
-    has_min_seq: bool
-    has_namespace: bool
-    names: tuple[str, ...]
-    """Of an operation that changes something: its fields that hold one name each."""
 
 
 class Dispatcher:
@@ -103,22 +78,7 @@ class Dispatcher:
     ) -> None:
         """`check_still_allowed` refuses a call whose caller may no longer do what it might when it
         was begun; any thread may ask it."""
-        missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
-        if missing or foreign:
-            raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
-        self._routes = {
-            name: Route(
-                spec=REGISTRY[name].spec,
-                kind=kind,
-                decode=msgspec.msgpack.Decoder(REGISTRY[name]).decode,
-                handler=handler,
-                has_min_seq="min_seq" in REGISTRY[name].__struct_fields__,
-                has_namespace="namespace" in REGISTRY[name].__struct_fields__
-                and REGISTRY[name].spec.access in ("write", "admin"),
-                names=_names_of(REGISTRY[name]),
-            )
-            for name, (kind, handler) in handlers.items()
-        }
+        self._routes = routes_of(handlers)
         self._storage = storage
         self._clock = clock
         self._errors = errors
@@ -140,14 +100,14 @@ class Dispatcher:
         """Answer one frame of an identity, now or later."""
         now_us = self._clock.now_us()
         try:
-            request = self._decode(frame)
+            request = read_request(frame, self._payload_bytes_max)
         except RecollectError as error:
-            self._answer_error(_salvaged_id(frame), "unreadable", error, answer)
+            self._answer_error(salvaged_id(frame), "unreadable", error, answer)
             return
         call = None
         try:
             call, route = self._admit(request, now_us, identity)
-            operation = _decode_body(route, request)
+            operation = read_operation(route.decode, request)
             self._check_access(call, route, operation)
             if self._secrets is not None:
                 for name in route.names:
@@ -182,28 +142,6 @@ class Dispatcher:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _decode(self, frame: bytes) -> Request:
-        if len(frame) > self._payload_bytes_max:
-            raise LimitExceeded(
-                f"The request has {len(frame):,} bytes; the limit limits.payload_bytes_max is "
-                f"{self._payload_bytes_max:,}.",
-                limit="limits.payload_bytes_max",
-                maximum=self._payload_bytes_max,
-                actual=len(frame),
-            )
-        try:
-            request = decode_request(frame)
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            version = _salvaged_version(frame)
-            if version not in (None, PROTOCOL_VERSION):
-                raise _other_version(version) from None
-            raise MalformedRequest(
-                f"The frame is not a request of this protocol: {error}. See docs/protocol.md."
-            ) from None
-        if request.v != PROTOCOL_VERSION:
-            raise _other_version(request.v)
-        return request
-
     def _admit(self, request: Request, now_us: int, identity: Identity) -> tuple[Call, Route]:
         route = self._routes.get(request.op)
         if route is None:
@@ -225,7 +163,7 @@ class Dispatcher:
             )
         self._rates.take(identity)
         if request.agent or request.session or request.trace or request.key or request.task:
-            _check_names(request)
+            check_names(request)
             if self._secrets is not None:
                 for name in NAME_LIMITS:
                     self._secrets.name(name, getattr(request, name) or "")
@@ -268,9 +206,8 @@ class Dispatcher:
         result = route.handler(call, operation)
         if route.kind == "read":
             if isinstance(result, dict):
-                if self._echoes is not None:
-                    self._echoes.served(call, result)
                 self._answer(request, call, _encode(result), answer)
+                self._served(call, result)
             else:
                 self._later(request, call, result, answer)
         elif callable(result):
@@ -325,12 +262,10 @@ class Dispatcher:
             if error is None:
                 result = finished.result()
                 if isinstance(result, bytes):
-                    body = result
+                    self._answer(request, call, result, answer)
                 else:
-                    body = _encode(result)
-                    if self._echoes is not None:
-                        self._echoes.served(call, result)
-                self._answer(request, call, body, answer)
+                    self._answer(request, call, _encode(result), answer)
+                    self._served(call, result)
             elif isinstance(error, RecollectError):
                 self._answer_error(request.id, request.op, error, answer, call)
             else:
@@ -349,6 +284,14 @@ class Dispatcher:
             # What has had an effect is not sent again.
             return error if call.access == "read" else None
         return None
+
+    def _served(self, call: Call, result: dict[str, Any]) -> None:
+        """Keep in view what an agent was told; the next request comes after this."""
+        if self._echoes is not None:
+            try:
+                self._echoes.served(call, result)
+            except Exception:  # it was answered, and that is what counts
+                log.exception("What was served was not noted.", action="echoes")
 
     def _answer(self, request: Request, call: Call, body: bytes, answer: Answer) -> None:
         if len(body) > self._payload_bytes_max and self._routes[request.op].kind == "read":
@@ -392,68 +335,6 @@ class Dispatcher:
 async def _finished(writing: asyncio.Future[bytes], finish: Callable[..., Any]) -> bytes:
     """The answer of a write that has more to tell when it is done."""
     return _encode(await finish(msgspec.msgpack.decode(await writing)))
-
-
-def _names_of(operation: type[Operation[Any]]) -> tuple[str, ...]:
-    if operation.spec.access not in ("write", "admin"):
-        return ()
-    kinds = {field.name: repr(field.type) for field in fields_of(operation)}
-    several = ("dict[", "list[", "Any", "float", "Unset")
-    return tuple(
-        name
-        for name, kind in kinds.items()
-        if "str" in kind and name not in PROSE and not any(part in kind for part in several)
-    )
-
-
-def _check_names(request: Request) -> None:
-    """Refuse names and keys that are too long to keep."""
-    for name, maximum in NAME_LIMITS.items():
-        text = getattr(request, name)
-        if text is not None and (len(text) > maximum or "\x00" in text):
-            raise LimitExceeded(
-                f"{name} has more than {maximum} characters, or a NUL among them.",
-                field=name,
-                limit=name,
-                maximum=maximum,
-            )
-
-
-def _decode_body(route: Route, request: Request) -> Operation[Any]:
-    try:
-        operation = route.decode(request.body)
-    except msgspec.ValidationError as error:
-        raise explain(error, REGISTRY[request.op], request.op) from None
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise MalformedRequest(
-            f"The body of {request.op} is not a MessagePack map of its fields: {error}."
-        ) from None
-    if operation.timeout is not None or operation.idempotency_key is not None:
-        raise InvalidArgument(
-            "timeout and idempotency_key travel in the envelope, as deadline_ms and key."
-        )
-    return operation
-
-
-def _salvaged_id(frame: bytes) -> int | str | None:
-    try:
-        return decode_salvage(frame).id
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-
-
-def _salvaged_version(frame: bytes) -> int | None:
-    try:
-        return decode_salvage(frame).v
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-
-
-def _other_version(version: int | None) -> UnsupportedVersion:
-    return UnsupportedVersion(
-        f"This orchestrator speaks version {PROTOCOL_VERSION} of the protocol, not {version}.",
-        supported=[PROTOCOL_VERSION],
-    )
 
 
 def _defect(name: str, error: BaseException) -> InternalError:
