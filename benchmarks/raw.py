@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import zmq
 
-from recollect.orchestrator import idempotency, memory_store, rows
+from recollect.orchestrator import idempotency, memory_vectors, rows
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.lexical import LEARN
 from recollect.orchestrator.storage import journal, migrations
@@ -90,7 +90,7 @@ class RawStore:
         session.begin()
         session.connection.executemany(insert_sql(rows.INSERT, 1), memories)
         session.connection.executemany(
-            insert_sql(memory_store.INSERT_VECTOR, 1),
+            insert_sql(memory_vectors.INSERT_VECTOR, 1),
             [(num, "raw", self._vector, num, None) for num in nums],
         )
         session.connection.executemany(

@@ -8,7 +8,7 @@ import numpy as np
 
 from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, ROWS_AT_ONCE
+from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction

@@ -8,8 +8,9 @@ from functools import partial
 import structlog
 
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN, MemoryStore
+from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.reembedding import embedded_singly
 from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
@@ -128,7 +129,9 @@ class LateEmbedding:
         self, rows: list[MemoryRow], embedded: Embedded, transaction: WriteTransaction
     ) -> None:
         for place, row in enumerate(rows):
-            self._store.embedded_late(transaction, row.num, row.seq, embedded.chosen([place]))
+            self._store.vectors.embedded_late(
+                transaction, row.num, row.seq, embedded.chosen([place])
+            )
 
     async def _find_forgotten(self) -> None:
         """Notice memories that neither have a vector nor wait for one; there should be none."""

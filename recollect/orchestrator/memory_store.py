@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
-import numpy as np
 
 from recollect.orchestrator import rows
 from recollect.orchestrator.access import quotas
@@ -19,14 +18,13 @@ from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.consolidation.purging import forget_in_reports
 from recollect.orchestrator.documents.purging import forget_chunk
-from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
+from recollect.orchestrator.embedding.meaning import Embedded, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
+from recollect.orchestrator.memory_vectors import DROP_VECTOR, MemoryVectors
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.storage import unwiped
-from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
 from recollect.protocol.operation import Access
@@ -34,26 +32,6 @@ from recollect.protocol.operation import Access
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 1_000
-INSERT_VECTOR = Insert("vectors", ("num", "model", "vector", "seq", "passages"))
-REPLACE_VECTOR = """
-INSERT INTO vectors (num, model, vector, seq, passages) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (num) DO UPDATE SET
-    model = excluded.model, vector = excluded.vector, seq = excluded.seq,
-    passages = excluded.passages
-"""
-SELECT_VECTORS = "SELECT num, vector FROM vectors WHERE model = ? AND num IN ({marks})"
-SELECT_PASSAGES = """
-SELECT num, passages FROM vectors WHERE model = ? AND passages IS NOT NULL AND num IN ({marks})
-"""
-DROP_VECTOR = (
-    "DELETE FROM vectors WHERE num = ?",
-    "DELETE FROM shadow_vectors WHERE num = ?",
-    "DELETE FROM unembedded WHERE num = ?",
-)
-EMBED_LATER = Insert("unembedded", ("num",))
-EMBED_LATER_AGAIN = "INSERT INTO unembedded (num) VALUES (?) ON CONFLICT (num) DO NOTHING"
-EMBEDDED = "DELETE FROM unembedded WHERE num = ?"
-LIVING_SEQ = f"SELECT seq FROM memories WHERE num = ? AND {rows.PRESENT}"
 # What the full text of a memory is made of.
 WORDED = ("content", "metadata", "tags", "valid_from_us")
 KEY_HOLDER = "SELECT id FROM memories WHERE namespace = ? AND key = ? AND deleted_us IS NULL"
@@ -92,6 +70,7 @@ class MemoryStore:
         authors: Authors,
     ) -> None:
         self.meanings = meanings
+        self.vectors = MemoryVectors(meanings)
         self.cache = cache
         self._ids = ids
         self._authors = authors
@@ -122,30 +101,6 @@ class MemoryStore:
             sql = rows.SELECT_BY_NUMS.format(marks=", ".join("?" for _ in nums))
             found.update((row[0], MemoryRow(*row)) for row in session.execute(sql, nums))
         return [(found[num], what) for num, what in hits if num in found]
-
-    def vectors_of(
-        self, session: Session, meaning: Meaning, nums: Sequence[int]
-    ) -> dict[int, Vectors]:
-        """The stored vectors of some memories."""
-        found: dict[int, Vectors] = {}
-        for start in range(0, len(nums), ROWS_AT_ONCE):
-            part = nums[start : start + ROWS_AT_ONCE]
-            sql = SELECT_VECTORS.format(marks=", ".join("?" for _ in part))
-            for num, vector in session.execute(sql, (meaning.model, *part)):
-                found[num] = np.frombuffer(vector, dtype=np.float32)
-        return found
-
-    def passages_of(
-        self, session: Session, meaning: Meaning, nums: Sequence[int]
-    ) -> dict[int, bytes]:
-        """What is kept of the passages of some memories, where there are several; a short list."""
-        sql = SELECT_PASSAGES.format(marks=", ".join("?" for _ in nums))
-        length = meaning.embedding.dimensions
-        return {
-            num: bytes(kept)
-            for num, kept in session.execute(sql, (meaning.model, *nums))
-            if kept and len(kept) % length == 0
-        }
 
     def require(
         self,
@@ -199,37 +154,12 @@ class MemoryStore:
                 version_after=1,
                 operation=draft.operation,
             )
-        embedded = self._current(embedded)
-        model = embedded.meaning.model
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
         quotas.own(call, transaction, [draft.num for draft in drafts])
-        vectors, stored = [], []
-        for place, (draft, vector) in enumerate(zip(drafts, embedded.vectors, strict=True)):
-            if vector is not None:
-                vectors.append((draft, vector))
-                passages = embedded.passages_at(place)
-                stored.append((draft.num, model, vector.tobytes(), draft.seq, passages))
-        transaction.insert(INSERT_VECTOR, stored)
-        if len(vectors) < len(drafts):
-            found = {draft.num for draft, _ in vectors}
-            transaction.insert(EMBED_LATER, [(d.num,) for d in drafts if d.num not in found])
+        self.vectors.insert(transaction, drafts, embedded)
         authors = {self._learn_words(transaction, draft) for draft in drafts}
         for namespace, author in authors:
             self._authors.note(transaction, namespace, author)
-        put = embedded.meaning.index.put
-
-        def enter_index() -> None:
-            for draft, vector in vectors:
-                put(draft.num, vector, draft.seq)
-
-        transaction.after_commit.append(enter_index)
-
-    def _current(self, embedded: Embedded) -> Embedded:
-        """The vectors, unless the model was exchanged since they were made."""
-        current = self.meanings.current
-        if embedded.meaning is current:
-            return embedded
-        return Embedded(current, embedded.texts, [None] * len(embedded.vectors))
 
     def _learn_words(self, transaction: WriteTransaction, row: MemoryRow) -> tuple[str, str | None]:
         """Index the words of a memory; returns its namespace and who it is by."""
@@ -282,60 +212,13 @@ class MemoryStore:
         was, is_now = old.present, new.present
         if not is_now:
             transaction.texts[new.num] = None
-            self._drop_vector(transaction, new)
+            self.vectors.drop(transaction, new.num)
         else:
             if not was or any(getattr(old, name) != getattr(new, name) for name in WORDED):
                 self._authors.note(transaction, *self._learn_words(transaction, new))
             if not was or meaning_of(old) != meaning_of(new):
-                self._replace_vector(transaction, new, embedded)
+                self.vectors.replace(transaction, new, embedded)
         transaction.after_commit.append(lambda: self.cache.drop(new.id))
-
-    def _drop_vector(self, transaction: WriteTransaction, row: MemoryRow) -> None:
-        for statement in DROP_VECTOR:
-            transaction.execute(statement, (row.num,))
-        transaction.after_commit.append(lambda: self.meanings.remove(row.num))
-
-    def _replace_vector(
-        self, transaction: WriteTransaction, row: MemoryRow, embedded: Embedded | None
-    ) -> None:
-        """Put a vector in the place of what a memory had; without one, it will be made."""
-        if embedded is not None:
-            embedded = self._current(embedded)
-            if embedded.texts[0] != meaning_of(row):
-                embedded = None  # made before somebody else changed the memory
-        vector = embedded.vectors[0] if embedded is not None else None
-        if embedded is None or vector is None:
-            self._drop_vector(transaction, row)
-            transaction.execute(EMBED_LATER_AGAIN, (row.num,))
-            return
-        meaning = embedded.meaning
-        transaction.execute(
-            REPLACE_VECTOR,
-            (row.num, meaning.model, vector.tobytes(), row.seq, embedded.passages_at(0)),
-        )
-        transaction.execute(EMBEDDED, (row.num,))
-        transaction.after_commit.append(lambda: meaning.index.put(row.num, vector, row.seq))
-
-    def embedded_late(
-        self, transaction: WriteTransaction, num: int, seq: int, embedded: Embedded
-    ) -> bool:
-        """Give a memory the vector it lacked, unless it has changed since `seq`."""
-        found = transaction.execute(LIVING_SEQ, (num,))
-        if not found:
-            transaction.execute(EMBEDDED, (num,))
-            return False
-        vector = self._current(embedded).vectors[0]
-        if found[0][0] != seq or vector is None:
-            return False
-        meaning = embedded.meaning
-        now_seq = transaction.last_seq()
-        transaction.execute(
-            REPLACE_VECTOR,
-            (num, meaning.model, vector.tobytes(), now_seq, embedded.passages_at(0)),
-        )
-        transaction.execute(EMBEDDED, (num,))
-        transaction.after_commit.append(lambda: meaning.index.put(num, vector, now_seq))
-        return True
 
     def reinforced(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
         """Write a memory's strength, with an entry in the journal but no new version."""

@@ -21,8 +21,8 @@ from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.index_loading import drop_gone, load_index
-from recollect.orchestrator.memory_store import EMBED_LATER_AGAIN
 from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction

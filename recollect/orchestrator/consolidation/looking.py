@@ -73,7 +73,7 @@ class Looking:
             part = nums[start : start + ROWS_AT_ONCE]
 
             def read(session: Session, part: list[int] = part) -> list[Looked]:
-                vectors.update(self._store.vectors_of(session, meaning, part))
+                vectors.update(self._store.vectors.of(session, meaning, part))
                 return look(session, part)
 
             memories += await self._storage.read(read)

@@ -116,7 +116,7 @@ class Performing:
                 words = row.content[:FOUND_BY_CHARS]
                 if row.num in self._lexical.score(session, words, [row.num]):
                     return True
-            return row.num in self._store.vectors_of(session, meaning, [row.num])
+            return row.num in self._store.vectors.of(session, meaning, [row.num])
 
         return await self._storage.read(read)
 

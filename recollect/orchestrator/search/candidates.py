@@ -110,7 +110,9 @@ class Gathering:
         """Let the best memories be as near as their nearest passage."""
         nearest = heapq.nlargest(NEAR_BY_PASSAGES, similar, key=similar.__getitem__)
         worded = [num for num, _ in lexical[:WORDED_BY_PASSAGES] if num in similar]
-        kept = self._store.passages_of(session, meaning, [*dict.fromkeys([*nearest, *worded])])
+        kept = self._store.vectors.passages_of(
+            session, meaning, [*dict.fromkeys([*nearest, *worded])]
+        )
         if kept:
             best = best_similarities(vector, list(kept.values())).tolist()
             for num, similarity in zip(kept, best, strict=True):

@@ -179,7 +179,7 @@ class RecallService:
             ranked = collapse(ranked, candidates)
         if operation.diversity > 0:
             nums = [item.num for item in ranked[:DIVERSE_MAX]]
-            vectors = self._store.vectors_of(session, meaning, nums)
+            vectors = self._store.vectors.of(session, meaning, nums)
             ranked = [
                 *diversify(ranked[:DIVERSE_MAX], vectors, 1 - operation.diversity),
                 *ranked[DIVERSE_MAX:],
