@@ -109,6 +109,48 @@ def test_whatever_says_more_or_other_is_stored(
     assert count(world) == 2
 
 
+PASSING: list[dict[str, Any]] = [
+    {"expires_at": "2100-01-01"},
+    {"valid_to": "2100-01-01"},
+    {"valid_to": "2020-01-01"},
+    {"valid_from": "2099-01-01"},
+]
+
+
+@pytest.mark.parametrize("times", PASSING, ids=str)
+def test_what_is_to_stay_is_not_said_by_what_passes(world: World, times: dict[str, Any]) -> None:
+    memory_id = stored(world, **times)
+    world(ops.GetMemory(memory_id), agent="planner")
+    assert "echo_of" not in say(world, TEA)
+    assert say(world, TEA, **times)["echo_of"] == memory_id
+
+
+def test_what_holds_since_a_time_that_has_come_says_that_it_holds(world: World) -> None:
+    memory_id = stored(world, valid_from="2020-01-01")
+    world(ops.GetMemory(memory_id), agent="planner")
+    assert say(world, TEA)["echo_of"] == memory_id
+
+
+CAREFUL = [
+    ("Call tar with -X to leave files out", "Call tar with -x to leave files out"),
+    ("The ticket is aB3dE", "The ticket is AB3dE"),
+    ("The file is /srv/Notes", "The file is /srv/notes"),
+    ("The field is userName", "The field is username"),
+    ("The flag is `Debug`", "The flag is `debug`"),
+    ("if ready:\n    open()\nclose()", "if ready:\n    open()\n    close()"),
+]
+
+
+@pytest.mark.parametrize(("known", "said"), CAREFUL)
+def test_what_means_something_else_in_another_case_or_indented_otherwise_is_stored(
+    world: World, known: str, said: str
+) -> None:
+    memory_id = stored(world, known)
+    world(ops.GetMemory(memory_id), agent="planner")
+    assert "echo_of" not in say(world, said)
+    assert say(world, f"note: {known}")["echo_of"] == memory_id
+
+
 def test_the_same_elsewhere_is_stored(world: World) -> None:
     memory_id = stored(world)
     parent = stored(world, "All about Anna")

@@ -38,6 +38,8 @@ _PREFACE = re.compile(
     r"(?: that|:| that:|,) ",
     re.I,
 )
+_INDENTED = re.compile(r"\n(?: {2}| ?\t)")
+_STOPS = ".,;:!?…()\"'“”«»"
 _QUOTES = {'"': '"', "'": "'", "“": "”", "«": "»", "`": "`"}
 
 Agent = tuple[str, str]
@@ -207,17 +209,45 @@ def repeats(draft: MemoryRow, row: MemoryRow, now_us: int) -> bool:
         and draft.tags in ("[]", row.tags)
         and draft.parent_id in (None, row.parent_id)
         and draft.source in (None, row.source)
-        and draft.valid_from_us in (None, row.valid_from_us)
-        and draft.valid_to_us in (None, row.valid_to_us)
-        and draft.expires_us in (None, row.expires_us)
+        and (draft.valid_from_us == row.valid_from_us or _holds(draft, row, now_us))
+        # What is to stay is not said by what will be gone, nor what still holds by what held.
+        and draft.valid_to_us == row.valid_to_us
+        and draft.expires_us == row.expires_us
         and _says_the_same(draft.content, row.content)
     )
+
+
+def _holds(draft: MemoryRow, row: MemoryRow, now_us: int) -> bool:
+    """Whether a draft that does not say since when it holds is true of a memory that does."""
+    since_us = row.valid_from_us
+    return draft.valid_from_us is None and since_us is not None and since_us <= now_us
 
 
 def _says_the_same(new: str, known_text: str) -> bool:
     if max(len(new), len(known_text)) > TEXT_CHARS_MAX:
         return new == known_text
-    return said(known_text) in (said(new), said(new, plain=False))
+    return any(
+        said(known_text) == said(new, plain=plain)
+        and _exact(known_text) == _exact(new, plain=plain)
+        for plain in (True, False)
+    )
+
+
+def _exact(text: str, *, plain: bool = True) -> list[str]:
+    """What of a text does change what it says in another case or with other blanks: names, codes
+    and options among its words, and all of it where its lines are indented."""
+    text = text.strip() if plain else _without_preface(text.strip())
+    if _INDENTED.search(text):
+        return [text.rstrip(".!… ")]
+    words = (word.strip(_STOPS) for word in text.split())
+    return [word for word in words if not _is_prose(word)]
+
+
+def _is_prose(word: str) -> bool:
+    """Whether a word is one of a sentence, which may begin one or be emphasised."""
+    letters = word.replace("-", "").replace("'", "").replace("\u2019", "")
+    in_one_case = word.islower() or word.isupper() or letters == letters.capitalize()
+    return not word or (letters.isalpha() and in_one_case and not word.startswith("-"))
 
 
 def mark_of(text: str, *, plain: bool = True) -> int:
@@ -229,8 +259,14 @@ def said(text: str, *, plain: bool = True) -> str:
     """A text without what does not change what it says: blanks, case, the stop at its end; and,
     unless it is to be left `plain`, words before it that only say that it is known."""
     text = " ".join(text.split())
-    if not plain and (preface := _PREFACE.match(text)):
+    if not plain:
+        text = _without_preface(text)
+    return text.casefold().rstrip(".!… ")
+
+
+def _without_preface(text: str) -> str:
+    if preface := _PREFACE.match(text):
         text = text[preface.end() :]
         if len(text) > 2 and _QUOTES.get(text[0]) == text.rstrip(".!")[-1:]:
             text = text.rstrip(".!")[1:-1]
-    return text.casefold().rstrip(".!… ")
+    return text
