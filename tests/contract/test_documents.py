@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -387,6 +389,53 @@ def test_a_sync_that_runs_out_of_time_goes_on_at_the_next_call(world: World, fol
         assert rounds <= 13
     assert rounds > 1 and set(listed(world).values()) == {"synced"}
     assert world(SyncDocuments(str(folder)))["unchanged"] == 13
+
+
+def test_a_document_that_takes_longer_than_the_call_is_finished_by_itself(
+    world: World, folder: Path
+) -> None:
+    (folder / "slow.txt").write_text("words that take their time\n")
+    reading, go_on = threading.Event(), threading.Event()
+    cut = world.orchestrator._readers.cut
+
+    async def slowly(*given: Any) -> Any:
+        reading.set()
+        await asyncio.to_thread(go_on.wait, 60)
+        return await cut(*given)
+
+    world.orchestrator._readers.cut = slowly  # type: ignore[method-assign, assignment]
+
+    def hurried() -> Any:
+        return world(SyncDocuments(str(folder)), deadline_ms=world.clock.now_us() // 1000 + 100)
+
+    try:
+        for _ in range(2):
+            answer = hurried()
+            assert (answer["complete"], answer["files"], answer["done"]) == (False, 1, 0)
+            assert reading.is_set()
+    finally:
+        go_on.set()
+    answer = world(SyncDocuments(str(folder)))
+    assert (answer["complete"], answer["done"], answer["failed"]) == (True, 1, 0)
+    assert listed(world) == {"slow.txt": "synced"}
+
+
+def test_a_file_whose_name_is_not_utf_8_stays_what_it_is(world: World, folder: Path) -> None:
+    below = os.fsencode(folder) + b"/sub\xfe"
+    os.mkdir(below)
+    odd = below + b"/odd\xff.txt"
+    with open(odd, "wb") as file:
+        file.write(b"an odd name\n")
+    os.utime(odd, (1_000_000_000, 1_000_000_000))
+    assert world(SyncDocuments(str(folder)))["synced"] == 1
+    [before] = world(ListDocuments())["documents"]
+    assert before["source"].endswith("/sub\\xfe/odd\\xff.txt")
+    answer = world(SyncDocuments(str(folder)))
+    assert (answer["unchanged"], answer["removed"]) == (1, 0)
+    assert world(ListDocuments())["documents"] == [before]
+    os.unlink(odd)
+    assert world(SyncDocuments(str(folder)))["removed"] == 1
+    assert world(ListDocuments())["documents"] == []
 
 
 def test_documents_behind_a_wall_look_absent(world: World, folder: Path) -> None:

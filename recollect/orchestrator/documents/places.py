@@ -36,11 +36,21 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The path as text: what of a name is not UTF-8 is spelled out."""
-        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+        """The path as text."""
+        return spelled(self.path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names below the root as they stand in the source."""
+        return tuple(map(spelled, self.parts))
 
     def below(self, *parts: str) -> Place:
         return Place(self.root, (*self.parts, *parts))
+
+
+def spelled(name: str) -> str:
+    """A name or path as text: what of it is not UTF-8 is spelled out."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 class FileContent(msgspec.Struct, frozen=True):

@@ -60,6 +60,7 @@ class Sync:
         self._walk = walk
         self._until_us = until_us
         self._begun = False
+        self._at_work = 0
         self._broken_off: RecollectError | None = None
         self._unchanged = self._synced = self._failed = self._removed = 0
         self._failures: list[DocumentRow] = []
@@ -93,8 +94,8 @@ class Sync:
         if len(self._failures) < FAILURES_SHOWN_MAX:
             self._failures.append(row)
 
-    async def run(self) -> records.DocumentsSynced:
-        """Work until all is done or the time is up; what was done."""
+    async def work(self) -> None:
+        """Work until all is done or the time is up; what was begun then is still finished."""
         async with asyncio.TaskGroup() as group:
             for _ in range(AT_ONCE):
                 group.create_task(self._work())
@@ -102,12 +103,12 @@ class Sync:
             await self._note_waiting()
         elif not (self._synced or self._removed):
             raise self._broken_off
-        return await self._answer()
 
     async def _work(self) -> None:
         while self._broken_off is None and (self._gone or self._jobs or self._again):
             if not self._has_time():
                 return
+            self._at_work += 1
             try:
                 if self._gone:
                     await self._remove(self._gone.popleft())
@@ -116,6 +117,8 @@ class Sync:
             except RecollectError as error:
                 # It is not the document's fault, and the next one would fare no better.
                 self._broken_off = error
+            finally:
+                self._at_work -= 1
 
     def _has_time(self) -> bool:
         """Whether more may be begun: the first always, so that every call comes further."""
@@ -167,18 +170,20 @@ class Sync:
     def _now(self) -> Call:
         return msgspec.structs.replace(self._call, now_us=self._workshop.clock.now_us())
 
-    async def _answer(self) -> records.DocumentsSynced:
+    async def standing(self) -> records.DocumentsSynced:
+        """How far it is; asked for once."""
         for job in self._again:
             assert job.known is not None
             self._note_failure(job.known)
+        failures = list(self._failures)
 
         def read(session: Session) -> list[records.DocumentRecord]:
-            return [rows.record_of(row, rows.count_chunks(session, row)) for row in self._failures]
+            return [rows.record_of(row, rows.count_chunks(session, row)) for row in failures]
 
         return {
             "status": "success",
             "root": self._walk.top.source,
-            "complete": not self._jobs and not self._gone,
+            "complete": not (self._jobs or self._gone or self._at_work),
             "files": len(self._walk.files),
             "done": self._unchanged + self._synced + self._failed,
             "synced": self._synced,

@@ -46,12 +46,13 @@ class Walk:
         return self
 
     def missed(self, names: Sequence[str]) -> bool:
-        """Whether a file of these names below the top was not met, and would have been if it were
-        there."""
+        """Whether a file of these names below the top, as its source spells them, was not met,
+        and would have been if it were there."""
         if any(map(_left_out, names)) or not self._wanted(names):
             return False
         top = len(self.top.parts)
-        seen = not any(tuple(names[: len(f.parts) - top]) == f.parts[top:] for f in self.unseen)
+        unseen = (folder.names[top:] for folder in self.unseen)
+        seen = not any(tuple(names[: len(folder)]) == folder for folder in unseen)
         return seen and tuple(names) not in self._names
 
     def _enter(self, descriptor: int, folder: Place, deeper_max: int) -> None:
@@ -87,7 +88,7 @@ class Walk:
             os.close(deeper)
 
     def _meet(self, descriptor: int, place: Place) -> None:
-        names = place.parts[len(self.top.parts) :]
+        names = place.names[len(self.top.parts) :]
         if not self._wanted(names):
             return
         try:
