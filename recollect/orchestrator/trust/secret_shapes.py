@@ -59,6 +59,8 @@ _PLACEHOLDER = re.compile(
 )
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{20,}={0,2}")
+_PATH = re.compile(r"(?:~|\.{0,2})/[\w./ -]*")
+"""A file or folder: `pwd` is also what tells where one is."""
 _NAME = re.compile(r"[A-Za-z_]+(?:[._/:-][A-Za-z_]+)*\d{0,2}")
 """A word, or several joined: an identifier, a path, a host."""
 
@@ -110,7 +112,7 @@ def _long_and_random(text: str) -> bool:
 
 
 def _is_password(text: str) -> bool:
-    return not is_placeholder(text)
+    return not is_placeholder(text) and not _PATH.fullmatch(text)
 
 
 def _shape(
@@ -132,6 +134,13 @@ SHAPES: tuple[Shape, ...] = (
         rf"{_EDGE}sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{{16,}}|[A-Za-z0-9]{{32,}})",
     ),
     _shape("AWS key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
+    _shape(
+        "AWS key",
+        r"""secret_?(?:access_?)?key["']?\s{0,3}[=:]\s{0,3}["']?"""
+        r"(?P<secret>[A-Za-z0-9+][A-Za-z0-9/+]{39})(?![A-Za-z0-9/+=])",
+        _is_random,
+        re.I,
+    ),
     _shape("GitHub token", rf"{_EDGE}(?:gh[oprsu]_[A-Za-z0-9]{{36,}}|github_pat_\w{{22,}})"),
     _shape("GitLab token", rf"{_EDGE}gl(?:pat|dt|rt|ptt|cbt|soat|agent|ft)-[A-Za-z0-9_-]{{20,}}"),
     _shape("Slack token", rf"{_EDGE}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{{10,}}"),
@@ -243,7 +252,7 @@ def secret_by_name(name: str, text: str) -> str | None:
     if text.startswith("[masked ") or len(text) < 4 or is_placeholder(text):
         return None
     if _PASSWORD_KEY.fullmatch(name):
-        return "password"
+        return None if _PATH.fullmatch(text) else "password"
     if _TOKEN_KEY.fullmatch(name) and len(text) >= 8 and " " not in text and looks_made(text):
         return "token"
     return None

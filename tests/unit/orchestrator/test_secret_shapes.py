@@ -32,6 +32,8 @@ SECRETS: list[tuple[str, str]] = [
     ("Anthropic: {}.", f"sk-ant-api03-{made(80)}-AA"),
     ("aws_access_key_id = {}", f"AKIA{made(16, string.ascii_uppercase + '234567')}"),
     ("aws_secret_access_key = {}", made(40, string.ascii_letters + string.digits + "+/") + "1a"),
+    # As Amazon's own example: with slashes in it, and hardly a digit.
+    ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"),
     ("git clone https://{}@github.com/a/b", f"ghp_{made(36)}"),
     ("{}", f"github_pat_{made(22)}_{made(59)}"),
     ("export GITLAB={}", f"glpat-{made(20)}"),
@@ -69,6 +71,9 @@ SECRETS: list[tuple[str, str]] = [
 ]
 
 HARMLESS: list[str] = [
+    "export PWD=/home/alice/work",
+    "PWD=/srv/app2\nOLDPWD=/srv/app1",
+    'pwd = "/srv/app"',
     "Anna prefers green tea.",
     "The password must have at least 12 characters and 1 digit.",
     "password: required",
