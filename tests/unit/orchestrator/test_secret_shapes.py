@@ -32,8 +32,6 @@ SECRETS: list[tuple[str, str]] = [
     ("Anthropic: {}.", f"sk-ant-api03-{made(80)}-AA"),
     ("aws_access_key_id = {}", f"AKIA{made(16, string.ascii_uppercase + '234567')}"),
     ("aws_secret_access_key = {}", made(40, string.ascii_letters + string.digits + "+/") + "1a"),
-    # As Amazon's own example: with slashes in it, and hardly a digit.
-    ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"),
     ("git clone https://{}@github.com/a/b", f"ghp_{made(36)}"),
     ("{}", f"github_pat_{made(22)}_{made(59)}"),
     ("export GITLAB={}", f"glpat-{made(20)}"),
@@ -68,6 +66,8 @@ SECRETS: list[tuple[str, str]] = [
     ("token={}", "0123456789abcdef0123456789abcdef01234567"),
     ("Our deploy secret, which nobody may know: {}", f"{made(32)}5d"),
     ("credentials for the bucket {}", f"{made(40)}6e"),
+    # As Amazon's own example: with slashes in it, and hardly a digit.
+    ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"),
 ]
 
 HARMLESS: list[str] = [
