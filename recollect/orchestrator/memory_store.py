@@ -74,7 +74,7 @@ class MemoryStore:
         self.cache = cache
         self._ids = ids
         self._authors = authors
-        self.erased: Callable[[Sequence[int]], None] = lambda nums: None
+        self.erased: Callable[[Sequence[int], str], None] = lambda nums, mark: None
         """Told, once that is durable, the numbers of memories that were removed for good."""
 
     def find(
@@ -256,8 +256,8 @@ class MemoryStore:
             transaction.after_commit.append(self._forget_effect(row))
         for namespace, author in authors:
             self._authors.forget(transaction, namespace, author)
-        unwiped.mark(transaction)
-        transaction.after_commit.append(lambda: self.erased(nums))
+        mark = unwiped.mark(transaction)
+        transaction.after_commit.append(lambda: self.erased(nums, mark))
 
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:
         def effect() -> None:

@@ -55,6 +55,8 @@ class Scrubbing:
         self._asked = self._done = 0
         # The numbers of the memories that were erased; None for whatever is gone.
         self._nums: set[int] | None = set()
+        # The mark of the last of them. Purges are noted in the order of their commits.
+        self._mark = ""
         self._wake = asyncio.Event()
         # Set, and replaced, whenever some scrubbing has ended, well or not.
         self._ended = asyncio.Event()
@@ -72,17 +74,16 @@ class Scrubbing:
 
     async def take_up(self) -> bool:
         """At start: whether a scrubbing was not finished; then it will be."""
-        if await self._storage.read(unwiped.marked) is None:
+        mark = await self._storage.read(unwiped.marked)
+        if mark is None:
             return False
-        self._note(None)
+        self.note(None, mark)
         return True
 
-    def note(self, nums: Sequence[int]) -> None:
-        """Memories were erased, and their commit is on disk."""
-        self._note(nums)
-
-    def _note(self, nums: Sequence[int] | None) -> None:
+    def note(self, nums: Sequence[int] | None, mark: str) -> None:
+        """Memories were erased, and their commit is on disk with this mark."""
         self._asked += 1
+        self._mark = mark
         if nums is None or self._nums is None or len(self._nums) + len(nums) > NUMBERS_MAX:
             self._nums = None
         else:
@@ -119,11 +120,11 @@ class Scrubbing:
 
     async def _once(self) -> bool:
         """One scrubbing; whether everything asked for so far is done."""
-        asked, nums = self._asked, self._nums
+        asked, nums, mark = self._asked, self._nums, self._mark
         self._nums = set()
         self._wake.clear()
         try:
-            self._reason = await self._scrub(nums)
+            self._reason = await self._scrub(nums, mark)
         except RecollectError as error:
             self._reason = error.message
         except Exception as error:  # nothing may end this while something is to be scrubbed
@@ -139,9 +140,8 @@ class Scrubbing:
         self._ended = asyncio.Event()
         return self._reason is None
 
-    async def _scrub(self, nums: set[int] | None) -> str | None:
+    async def _scrub(self, nums: set[int] | None, mark: str) -> str | None:
         """Leave nothing of some memories, or of any that is gone; why not, if that failed."""
-        mark = await self._storage.read(unwiped.marked)
         forget_texts()
         chosen = None if nums is None else np.array(sorted(nums), dtype=np.int64)
         for meaning in self._meanings.opened():
@@ -156,8 +156,8 @@ class Scrubbing:
         if not await self._storage.scrub():
             return "the storage is too busy, or its file is not as expected: see the log"
         failpoint("while_scrubbing")
-        if mark is not None:
-            await self._storage.write(partial(unwiped.unmark, mark))
+        # A purge that was committed meanwhile has put its own in place, and that one stays.
+        await self._storage.write(partial(unwiped.unmark, mark))
         log.info("What was purged is wiped.", action="scrub")
         return None
 

@@ -90,7 +90,7 @@ class Checkpointer:
                 in_log, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:
             return False
-        return bool(in_log == moved)
+        return bool(0 <= in_log == moved)  # both are negative if there is no log
 
     def empty(self, connection: apsw.Connection) -> bool:
         """Move everything and leave the log without a byte; False if a reader still needs it.

@@ -13,10 +13,16 @@ Why that is safe:
 - A page is touched only if its rows, its free blocks and the header account for every byte of it,
   as SQLite's own integrity check demands, and then only between them. Pages that are not part of a
   tree begin with a number that cannot be taken for the kind of one that is.
-- A crash leaves some of it zeroed and some not. Of the bytes beside it no more is asked than that
+- Only whoever moves the log writes to the file, and there is nothing left to be moved, neither for
+  another process. So no page changes between the look at it and the zeros.
+- A crash leaves some of it zeroed and some not, also when a page reaches the disk in pieces: any
+  mix of before and after holds the same rows. Of the bytes beside it no more is asked than that
   they outlive a write next to them, and SQLite's own log asks the same at each commit.
 - Connections keep pages in memory, and one that writes such a page would bring back what was wiped.
-  They read them anew after a commit that is not their own, so each step ends with one.
+  They read them anew after a commit that is not their own, so each step ends with one. What the log
+  still holds of a page comes back as little: whoever begins after it was moved reads the file.
+
+Free pages need none of this: SQLite zeroes them as it frees them, when told to overwrite at all.
 
 The file is read and written through SQLite's own file layer: to open and close it in any other way
 would let go of the locks that the whole process has on it.
@@ -34,6 +40,7 @@ from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.storage.pages import (
     FILE_HEADER_BYTES,
     KINDS,
+    PAGES_MAX,
     Misfit,
     Span,
     check_header,
@@ -46,6 +53,7 @@ FIRST_PAGE = 2
 BLOCK_PAGES = 256  # read at once
 STEP_PAGES = 128  # wiped at once; writers wait meanwhile
 STEP_PAUSE_S = 0.03
+STEP_PAUSE_S_MAX = 1.0  # when readers do not let go of the log
 READERS_TRIES_MAX = 20  # and meanwhile
 READERS_PAUSE_S = 0.005
 LOCK_BYTE = 0x40000000  # the page with this byte is never used
@@ -91,9 +99,6 @@ class DatabaseFile:
                 number = first + place
                 if number != self._unused and any(_filled(page, loose_spans(number, page))):
                     found.add(number)
-        for number, needed in self._free_pages():
-            if any(_filled(self.read(number), [(needed, size)])):
-                found.add(number)
         return found
 
     def wipe(self, numbers: Iterable[int]) -> int:
@@ -101,43 +106,22 @@ class DatabaseFile:
 
         The caller sees to it that the file holds everything and nobody writes.
         """
-        last, free = self.pages, dict(self._free_pages())
-        if len(free) != int.from_bytes(self.read(1)[36:40]):
-            raise Misfit("the list of its free pages does not add up")
+        last = self.pages
+        if last > PAGES_MAX:
+            raise Misfit(f"it has more than {PAGES_MAX:,} pages")
         wiped = 0
         for number in numbers:
             if not FIRST_PAGE <= number <= last or number == self._unused:
                 continue
             page = self.read(number)
-            if number in free:
-                spans = [(free[number], self.page_bytes)]
-            elif page[0] in KINDS:
-                spans = unused_spans(number, page)
-            else:
+            if page[0] not in KINDS:
                 continue
-            filled = list(_filled(page, spans))
+            filled = list(_filled(page, unused_spans(number, page)))
             for start, end in filled:
                 self._file.xWrite(ZEROS[: end - start], (number - 1) * self.page_bytes + start)
                 failpoint("while_scrubbing")
             wiped += bool(filled)
         return wiped
-
-    def _free_pages(self) -> Iterator[tuple[int, int]]:
-        """The pages that wait to be used again, each with the place up to which it is needed."""
-        last = self.pages
-        trunk, seen = int.from_bytes(self.read(1)[32:36]), set[int]()
-        while 1 < trunk <= last and trunk not in seen:
-            seen.add(trunk)
-            page = self.read(trunk)
-            needed = 8 + 4 * int.from_bytes(page[4:8])
-            if needed > self.page_bytes:
-                return
-            yield trunk, needed
-            for place in range(8, needed, 4):
-                leaf = int.from_bytes(page[place : place + 4])
-                if 1 < leaf <= last:
-                    yield leaf, 0
-            trunk = int.from_bytes(page[:4])
 
     def sync(self) -> None:
         """Have what was written on the disk."""
@@ -169,6 +153,9 @@ class Wiping:
         that is committed is in the file now, and `pause` lets others write."""
         self._path, self._writer = path, writer
         self._moved, self._go_on, self._pause = moved, go_on, pause
+        # Whether others may have in memory what is wiped in the file. Somebody may have wiped it
+        # before and failed then, so it is not known from the start.
+        self._remembered = True
 
     def once(self, tries_max: int) -> int | None:
         """Look at every page, and wipe; how many pages that changed, None if it was given up."""
@@ -177,17 +164,27 @@ class Wiping:
         with contextlib.closing(DatabaseFile(self._path)) as file:
             soiled = sorted(file.soiled(self._go_on))
             wiped = 0
-            for start in range(0, len(soiled), STEP_PAGES):
-                for _ in range(tries_max):
-                    changed = self._step(file, soiled[start : start + STEP_PAGES])
-                    if changed is not None or not self._go_on():
-                        break
-                    self._pause(STEP_PAUSE_S)
+            for start in range(0, len(soiled) or int(self._remembered), STEP_PAGES):
+                changed = self._insist(tries_max, file, soiled[start : start + STEP_PAGES])
                 if changed is None:
                     return None
                 wiped += changed
                 self._pause(STEP_PAUSE_S)
             return wiped if self._go_on() else None
+
+    def _insist(self, tries_max: int, file: DatabaseFile, numbers: list[int]) -> int | None:
+        """Wipe some pages as soon as readers let it; None if they do not."""
+        pause_s = STEP_PAUSE_S
+        for _ in range(tries_max):
+            if not self._go_on():
+                return None
+            changed = self._step(file, numbers)
+            if changed is not None:
+                return changed
+            # Writers have waited as well.
+            self._pause(pause_s)
+            pause_s = min(2 * pause_s, STEP_PAUSE_S_MAX)
+        return None
 
     def _in_file(self, tries_max: int) -> bool:
         """Have the log moved: only then is the file worth looking at."""
@@ -208,10 +205,12 @@ class Wiping:
             if not self._all_moved():
                 return None
             wiped = file.wipe(numbers)
-            if wiped:
+            if wiped or self._remembered:
+                self._remembered = True
                 file.sync()
                 self._count_up()
                 writer.execute("COMMIT")
+                self._remembered = False
             return wiped
         finally:
             if writer.in_transaction:

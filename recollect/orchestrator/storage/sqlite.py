@@ -235,18 +235,22 @@ class SqliteStorage:
     def _scrub(self) -> bool:
         """Wipe what deleted rows left in the file, and empty the log; whether both were done."""
         try:
-            with (
-                self._scrubbing,
-                contextlib.closing(self._connect()) as writer,
-                contextlib.closing(self._connect()) as mover,
-            ):
-                mover.set_busy_timeout(SCRUB_BUSY_MS)
-                return self._rewritten and self._wipe(writer, mover) and self._empty_log(mover)
+            with self._scrubbing:
+                # Once it is closed, the folder may be somebody else's.
+                return self._rewritten and not self._closing.is_set() and self._scrub_file()
         except apsw.Error as error:
             raise translate(error) or error from error
         except Misfit as reason:
             log.error("The file cannot be scrubbed.", action="scrub", reason=str(reason))
             return False
+
+    def _scrub_file(self) -> bool:
+        with (
+            contextlib.closing(self._connect()) as writer,
+            contextlib.closing(self._connect()) as mover,
+        ):
+            mover.set_busy_timeout(SCRUB_BUSY_MS)
+            return self._wipe(writer, mover) and self._empty_log(mover)
 
     def _wipe(self, writer: apsw.Connection, mover: apsw.Connection) -> bool:
         wiping = Wiping(
@@ -319,7 +323,7 @@ def rewrite_once(session: SqliteSession) -> bool:
         return True
     log.info("The database is rewritten, so that nothing deleted is left.", action="rewrite")
     try:
-        # It may be large: beside it, and not in memory.
+        # It may be large: by way of a file, and not in memory.
         session.connection.pragma("temp_store", "file")
         session.execute("VACUUM")
         session.execute(REMOVE, (LEFTOVERS,))

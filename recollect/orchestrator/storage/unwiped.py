@@ -9,9 +9,11 @@ NAME = "unwiped"
 UNMARK = "DELETE FROM properties WHERE name = ? AND value = ?"
 
 
-def mark(transaction: WriteTransaction) -> None:
-    """Set it, in the transaction that removes the rows."""
-    set_property(transaction, NAME, str(transaction.last_seq()))
+def mark(transaction: WriteTransaction) -> str:
+    """Set it, in the transaction that removes the rows; returns it."""
+    value = str(transaction.last_seq())
+    set_property(transaction, NAME, value)
+    return value
 
 
 def marked(session: Session) -> str | None:

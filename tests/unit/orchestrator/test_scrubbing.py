@@ -1,0 +1,61 @@
+"""Only what was scrubbed loses its mark, and nothing is touched once a store is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from recollect.config.settings import Settings
+from recollect.orchestrator.clock import SystemClock
+from recollect.orchestrator.embedding.hashed import HashedEmbedder
+from recollect.orchestrator.embedding.meaning import Meanings
+from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.scrubbing import Scrubbing
+from recollect.orchestrator.search.lexical.fts5 import Fts5Index
+from recollect.orchestrator.storage import unwiped
+from recollect.orchestrator.storage.interface import WriteTransaction
+from recollect.orchestrator.storage.sqlite import SqliteStorage
+
+
+def purge(transaction: WriteTransaction) -> str:
+    transaction.next_seq()
+    return unwiped.mark(transaction)
+
+
+def test_the_mark_of_a_purge_that_is_not_yet_noted_stays(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        settings = Settings()
+        storage = SqliteStorage(tmp_path, loop=loop)
+        providers = Providers(settings.embedding, settings.index, None)
+        meaning = providers.meaning(HashedEmbedder(), loop)
+        scrubbing = Scrubbing(storage, Fts5Index(), Meanings(meaning, 1.0), SystemClock())
+        try:
+            scrubbing.note([1], await storage.write(purge))
+            # It is committed, but what follows a commit has not come to it yet.
+            later = await storage.write(purge)
+            assert await scrubbing._once()
+            assert scrubbing.wiped
+            assert await storage.read(unwiped.marked) == later, "a crash now would forget it"
+            scrubbing.note([2], later)
+            assert not scrubbing.wiped
+            assert await scrubbing._once()
+            assert await storage.read(unwiped.marked) is None
+        finally:
+            await asyncio.to_thread(storage.close)
+            meaning.embedding.close()
+            meaning.index.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_closed_is_not_scrubbed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        storage = SqliteStorage(tmp_path, loop=asyncio.get_running_loop())
+        await asyncio.to_thread(storage.close)
+        for file in tmp_path.iterdir():
+            file.unlink()
+        assert not await storage.scrub()
+        assert not list(tmp_path.iterdir()), "somebody else's folder"
+
+    asyncio.run(scenario())
