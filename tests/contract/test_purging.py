@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from recollect.orchestrator.access.grants import Grant, Grants
+from recollect.orchestrator.access.identities import Identity
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.errors import NotFound
 from recollect.protocol.operations import (
     AddMemory,
     AddRelationship,
+    Consolidate,
     DeleteMemory,
     GetByKey,
     GetMemory,
@@ -72,6 +75,7 @@ def test_nothing_of_a_purged_memory_is_in_any_table(world: World) -> None:
             "status": "success",
             "seq": 0,
             "purged": 1,
+            "derived_ids": [],
             "wiped": True,
         }
         with pytest.raises(NotFound):
@@ -81,6 +85,45 @@ def test_nothing_of_a_purged_memory_is_in_any_table(world: World) -> None:
     world.restart()
     assert world(Stats())["purges"]["wiped"]
     assert world(GetMemory(other))["memory"]["content"] == "one that stays"
+
+
+def test_a_purge_tells_what_was_made_from_it_and_may_repeat_it(world: World) -> None:
+    for thing in ("lamp", "river", "guitar", "bicycle"):
+        world(AddMemory(f"The {thing} was painted by somebody unknown", namespace="app:a"))
+    first, second = (
+        world(AddMemory(text, namespace="app:a"))["memory_id"]
+        for text in (f"The {WORD} is red", f"The {WORD} is red.")
+    )
+    [group] = world(Consolidate("app:a", "merge"))["groups"]
+    assert group["created"]
+    merged = group["kept_id"]
+    summaries = [
+        world(AddMemory(f"{home} knows that the {WORD} is red", namespace=home))["memory_id"]
+        for home in ("app:b", "app:c")
+    ]
+    for summary in summaries:
+        world(AddRelationship(summary, merged, "derived_from"))
+    world(AddRelationship(first, second, "near"))
+    world(DeleteMemory(summaries[0]))
+    who = Identity("who", Grants((Grant("app:a", "admin"), Grant("app:b", "read"))))
+    told = world(Purge(first), who)
+    assert told["derived_ids"] == [merged, summaries[0]]
+    assert world(Purge(second))["derived_ids"] == [merged, *summaries]
+    assert world(Purge(merged))["derived_ids"] == summaries
+    for summary in summaries:
+        assert world(Purge(summary))["derived_ids"] == []
+    assert rows_with(world, WORD) == []
+
+
+def test_of_a_tree_that_is_purged_only_what_stays_is_told(world: World) -> None:
+    root = world(AddMemory("root"))["memory_id"]
+    child = world(AddMemory("child", parent_id=root))["memory_id"]
+    outside = world(AddMemory("outside"))["memory_id"]
+    world(AddRelationship(child, root, "derived_from"))
+    world(AddRelationship(outside, child, "derived_from"))
+    # What leads in a circle is walked once.
+    world(AddRelationship(root, outside, "derived_from"))
+    assert world(Purge(root, cascade=True))["derived_ids"] == [outside]
 
 
 def test_a_purge_that_is_repeated_gets_the_same_answer(world: World) -> None:

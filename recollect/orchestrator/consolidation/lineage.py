@@ -26,6 +26,10 @@ MADE_FROM = """
 SELECT source_num, target_num, created_us FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks})
 """
+MADE_FROM_ANY = """
+SELECT DISTINCT source_num FROM relationships
+WHERE relationship_type = 'derived_from' AND target_num IN ({marks}) LIMIT ?
+"""
 # What a consolidation archived for one of some memories, and nobody else has touched since.
 STOOD_FOR = """
 SELECT r.target_num, max(i.version_before), m.version
@@ -38,6 +42,8 @@ WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'rep
 GROUP BY r.target_num, m.version
 """
 MARKS_MAX = 500
+DESCENDANTS_MAX = 1_000
+"""That are looked for; beyond, they are found from the first of them."""
 
 
 def link(
@@ -51,6 +57,22 @@ def link(
 def made_from(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:
     """What was made from some memories: its number, that of its source, and when."""
     return _in_parts(session, MADE_FROM, nums)
+
+
+def descendants(session: Session, nums: Sequence[int]) -> list[int]:
+    """What was made from some memories, and from that in turn, without those themselves."""
+    known, found = set(nums), list[int]()
+    waiting = list(nums)
+    while waiting and len(found) < DESCENDANTS_MAX:
+        part, waiting = waiting[:MARKS_MAX], waiting[MARKS_MAX:]
+        sql = MADE_FROM_ANY.format(marks=", ".join("?" for _ in part))
+        # What is known may come again, and must not take the place of what is not.
+        made = session.execute(sql, (*part, len(known) + DESCENDANTS_MAX))
+        fresh = [num for (num,) in made if num not in known][: DESCENDANTS_MAX - len(found)]
+        known.update(fresh)
+        found += fresh
+        waiting += fresh
+    return found
 
 
 def stood_for(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from recollect.orchestrator.calls import Call, writes
+from recollect.orchestrator.consolidation.lineage import descendants
 from recollect.orchestrator.memory_store import (
     MemoryStore,
     as_deleted,
@@ -107,12 +108,14 @@ class DeletionService:
             else:
                 doomed = [root]
                 children = self._rows(transaction, ALL_CHILDREN, root.id)
+            derived_ids = self._derived(call, transaction, doomed)
             self._detach(call, transaction, children)
             self._store.erase(call, transaction, doomed)
             return {
                 "status": "success",
                 "seq": transaction.changes[-1].seq,
                 "purged": len(doomed),
+                "derived_ids": derived_ids,
                 "wiped": False,
             }
 
@@ -121,6 +124,13 @@ class DeletionService:
 
         write.finish = finish  # type: ignore[attr-defined]
         return write
+
+    def _derived(self, call: Call, session: Session, doomed: list[MemoryRow]) -> list[str]:
+        """What was made from some memories and may repeat them, as far as the caller may see it:
+        it is known by its links, which go with them."""
+        made = [(num, None) for num in descendants(session, [row.num for row in doomed])]
+        rows = (row for row, _ in self._store.rows_of(session, made))
+        return [row.id for row in rows if call.grants.allows(row.namespace, "read")]
 
     def _tree(
         self, call: Call, session: Session, sql: str, memory_id: str

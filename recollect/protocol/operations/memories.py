@@ -114,7 +114,7 @@ class Purge(Operation[records.MemoryPurged], frozen=True):
     """Erase a memory for good with its versions, vector and links; this cannot be undone.
 
     Nobody finds or reads it from then on. That nothing is left of it in the files of the store
-    either, `wiped` tells.
+    either, `wiped` tells; and what was made from it and stays, `derived_ids`.
     """
 
     memory_id: fields.MemoryId

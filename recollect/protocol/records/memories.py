@@ -111,6 +111,10 @@ class MemoryPurged(TypedDict):
     status: str
     seq: int
     purged: int
+    derived_ids: list[str]
+    """Memories that were made from them and may repeat what they said, by a merge or as a
+    `derived_from` relationship says; also archived and deleted ones. They are still there: purge
+    them too, if that is meant. At most 1,000, of those that the caller may read."""
     wiped: bool
     """Whether nothing is left of them in any file; if not yet, it is being seen to, and `stats`
     tells when it is done."""
