@@ -14,6 +14,7 @@ from recollect.orchestrator.access.attempts import Attempts
 from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.access.rates import Rates
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
@@ -136,6 +137,7 @@ class Assembly:
         refusals = RefusalLog(storage)
         self.attempts = Attempts(refusals, clock, time.monotonic)
         self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
+        writes = RecheckedWrites(storage, self.keyring.check_still_allowed)
         deletion = DeletionService(store, validator, self._scrubbing.finished)
         listing = ListingService(storage, store, scoping, validator)
         recalling = RecallService(
@@ -159,11 +161,18 @@ class Assembly:
         roots = Roots(settings.documents.roots)
         documents = DocumentStore(store, validator, ids)
         indexing = Indexing(
-            storage, store, documents, self._readers, drafting, validator, settings.documents
+            storage,
+            writes,
+            store,
+            documents,
+            self._readers,
+            drafting,
+            validator,
+            settings.documents,
         )
-        undoing = Undoing(storage, store, clock)
+        undoing = Undoing(storage, writes, store, clock)
         # Only where reads are at hand is the store this orchestrator's own.
-        self._running = Running(storage, undoing, ids, clock, alone=storage.inline_reads)
+        self._running = Running(storage, writes, undoing, ids, clock, alone=storage.inline_reads)
         handlers = handlers_of(
             MemoryService(storage, store, drafting, changing, fading, accesses, echoes),
             deletion,
@@ -186,7 +195,9 @@ class Assembly:
                 settings.documents,
             ),
             DocumentSyncService(
-                Workshop(storage, documents, indexing, clock, lambda: self.dispatcher.draining),
+                Workshop(
+                    storage, writes, documents, indexing, clock, lambda: self.dispatcher.draining
+                ),
                 roots,
                 validator,
                 settings.documents,
@@ -196,14 +207,16 @@ class Assembly:
             ConsolidationService(
                 storage,
                 Looking(storage, store, scoping, settings.consolidation),
-                Performing(storage, store, lexical, clock),
+                Performing(storage, writes, store, lexical, clock),
                 self._running,
                 fading,
                 validator,
                 settings.consolidation,
                 lambda: self.dispatcher.draining,
             ),
-            ForgettingService(storage, TakingBack(storage, store, clock), self._running, validator),
+            ForgettingService(
+                storage, TakingBack(storage, writes, store, clock), self._running, validator
+            ),
             RunService(storage, self._running, undoing, validator),
             RelationshipService(storage, store, validator),
             GroupService(storage, store, validator, ids),

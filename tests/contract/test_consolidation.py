@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from recollect.config.settings import EmbeddingSettings, Settings
 from recollect.config.sharing import ConsolidationSettings
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.calls import Call
+from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.consolidation.runs import INSERT_RUN, Run
+from recollect.orchestrator.services.runs import ROWS_AT_ONCE, ROWS_SEEN_MAX
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from tests.harness.chat_server import ChatServer
@@ -358,10 +363,17 @@ def identity(name: str, *grants: tuple[str, str]) -> Identity:
 
 
 def test_runs_are_listed_page_by_page_the_latest_first(world: World) -> None:
-    add(world, "Anna lives in Paris")
-    made = [world(ops.Consolidate(HOME, "merge"))["run_id"] for _ in range(3)]
-    made += [world(ops.ForgetSource("nobody", namespace=HOME))["run_id"]]
-    made += [world(ops.Consolidate("project:x", "merge"))["run_id"]]
+    filled(world)
+    made = []
+    for name in ("Anna", "Tom"):
+        add(world, f"{name} lives in Paris")
+        add(world, f"{name} lives in Berlin")
+        made.append(world(ops.Consolidate(HOME, "keep_latest"))["run_id"])
+    for home in (HOME, "project:x"):
+        add(world, "The earth is flat", home, source="somebody")
+        made.append(world(ops.ForgetSource("somebody", namespace=home))["run_id"])
+    add(world, "The moon is cheese", source="somebody")
+    made.append(world(ops.ForgetSource("somebody"))["run_id"])
     seen: list[str] = []
     cursor = None
     while True:
@@ -370,10 +382,97 @@ def test_runs_are_listed_page_by_page_the_latest_first(world: World) -> None:
         if (cursor := page["cursor"]) is None:
             break
     assert seen == made[::-1]
-    assert world(ops.ListRuns(HOME))["count"] == 3
-    assert world(ops.ListRuns(kind="forget_source"))["count"] == 1
+    assert world(ops.ListRuns(HOME))["count"] == 4
+    assert world(ops.ListRuns(kind="forget_source"))["count"] == 3
     with pytest.raises(errors.NotFound):
         world(ops.GetRun("no-such-run"))
+
+
+def test_what_has_nothing_to_settle_is_no_run_and_leaves_no_line(world: World) -> None:
+    filled(world)
+    world(ops.Put(HOME, "city", "Paris", content="Anna lives in Paris"))
+    add(world, "Anna lives in Berlin")
+    before = world(ops.AuditLog())["count"]
+    for namespace, left in (("project:empty", 0), (HOME, 1)):
+        answer = world(ops.Consolidate(namespace, "keep_latest"), key=f"for {namespace}")
+        assert (answer["run_id"], answer["archived"], answer["created"]) == (None, 0, 0)
+        assert (answer["skipped"], answer["dry_run"]) == (left, False)
+    assert world(ops.ListRuns())["runs"] == []
+    assert world(ops.AuditLog())["count"] == before
+
+
+def foreign_runs(world: World, count: int, status: str, place: str = "user:bob") -> None:
+    """Runs of somebody else, begun in the far future and so listed first."""
+
+    def row(at: int) -> tuple[Any, ...]:
+        at_us = 4_000_000_000_000_000 + at
+        return msgspec.structs.astuple(
+            Run(
+                id=f"foreign-{at}",
+                kind="consolidate",
+                namespace=place,
+                status=status,
+                started_us=at_us,
+                beat_us=at_us,
+                ended_us=None,
+                started_by="bob",
+                namespaces=place,
+                identity="bob",
+                request_key=None,
+                payload_hash=None,
+                report="{}",
+            )
+        )
+
+    async def write() -> None:
+        await world.storage.write(lambda t: t.insert(INSERT_RUN, map(row, range(count))))
+
+    world.run(write())
+
+
+def test_a_cursor_names_no_run_that_the_caller_may_not_see(world: World) -> None:
+    made = []
+    for text in ("The earth is flat", "The earth is a disc"):
+        add(world, text, source="somebody")
+        made.append(world(ops.ForgetSource("somebody"))["run_id"])
+    foreign_runs(world, ROWS_SEEN_MAX + ROWS_AT_ONCE, "done")
+    alice = identity("alice", (HOME, "read"))
+    first = world(ops.ListRuns(limit=1), alice)
+    assert first["runs"] == []
+    packed = base64.urlsafe_b64decode(first["cursor"] + "=" * (-len(first["cursor"]) % 4))
+    _, position = msgspec.msgpack.decode(packed)
+    assert position == ["", (1 << 63) - 1, ROWS_SEEN_MAX]
+    seen, cursor = list[str](), first["cursor"]
+    while cursor is not None:
+        page = world(ops.ListRuns(limit=1, cursor=cursor), alice)
+        seen += [run["run_id"] for run in page["runs"]]
+        cursor = page["cursor"]
+    assert seen == made[::-1]
+    assert world(ops.ListRuns(limit=1))["runs"][0]["run_id"].startswith("foreign")
+
+
+def test_who_waits_for_a_run_is_told_which_only_if_they_may_see_it(world: World) -> None:
+    foreign_runs(world, 1, "running", "user")
+
+    def begin(grants: Grants) -> errors.RecollectError:
+        call = Call("consolidate", 1, 2, "alice", access="write", grants=grants)
+
+        async def write() -> None:
+            await world.storage.write(
+                lambda t: runs.begin(
+                    call, t, "own", namespace=HOME, places=[HOME], payload_hash=None, now_us=1
+                )
+            )
+
+        with pytest.raises(errors.Overloaded) as raised:
+            world.run(write())
+        return raised.value
+
+    alone = begin(Grants((Grant(HOME, "write"),)))
+    assert "foreign" not in f"{alone.message} {alone.details}"
+    seeing = begin(Grants((Grant(HOME, "write"), Grant("user", "read"))))
+    assert "foreign-0" in seeing.message
+    assert seeing.details["run_id"] == "foreign-0"
 
 
 @pytest.fixture

@@ -8,9 +8,11 @@ import pytest
 
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.consolidation import forgetting
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from tests.contract.test_consolidation import HOME, add, filled, memory, state, texts
+from tests.contract.test_identities import journal
 from tests.harness.worlds import World
 
 BAD = "web:evil.example"
@@ -47,6 +49,85 @@ def test_all_that_names_the_source_or_was_written_by_the_agent_is_gone(world: Wo
     assert world(ops.GetByKey(HOME, "planet"))["memory"]["value"] == "flat"
     again = world(ops.ForgetSource(BAD))
     assert again["forgotten"] == 4
+
+
+def test_an_identity_is_a_source_whatever_agents_it_names(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that the journal is looked through in several steps.
+    monkeypatch.setattr(forgetting, "ENTRIES_AT_ONCE", 4)
+    mallory = Identity("mallory", Grants((Grant("user", "write"),)))
+
+    def by_mallory(operation: Any, agent: str | None) -> Any:
+        return world(operation, mallory, agent=agent)
+
+    changed, deleted, healed, reinforced = (
+        add(world, text) for text in ("Water is wet", "Fire is hot", "Air is light", "Ice is cold")
+    )
+    written = [
+        by_mallory(ops.AddMemory(text, namespace=HOME), agent)["memory_id"]
+        for text, agent in (("The earth is flat", "helper-1"), ("The sun is cold", None))
+    ]
+    written.append(by_mallory(ops.Put(HOME, "planet", "flat"), "helper-2")["memory_id"])
+    by_mallory(ops.UpdateMemory(changed, {"content": "Water is dry"}), "helper-1")
+    world(ops.UpdateMemory(changed, {"tags": ["water"]}))
+    by_mallory(ops.DeleteMemory(deleted), "helper-3")
+    by_mallory(ops.UpdateMemory(healed, {"content": "Air is heavy"}), "helper-1")
+    world(ops.Restore(healed, 1))
+    # Who only makes use of what others wrote has written nothing.
+    by_mallory(ops.ReinforceMemory(reinforced), "helper-1")
+    theirs = world(ops.AddMemory("Wine is red", namespace=HOME), agent="helper-1")["memory_id"]
+    before = state(world)
+    dry = world(ops.ForgetSource("mallory", True))
+    assert sorted(dry["memory_ids"]) == sorted([*written, changed, deleted])
+    run = world(ops.ForgetSource("mallory"))
+    assert (run["forgotten"], run["reverted"]) == (3, 2)
+    assert [living(world, i) for i in written] == [False] * 3
+    assert memory(world, changed)["content"] == "Water is wet"
+    assert living(world, deleted)
+    assert living(world, theirs)
+    assert memory(world, reinforced)["version"] == 1
+    assert memory(world, healed)["content"] == "Air is light"
+    assert world(ops.ForgetSource("mallory", True))["memory_ids"] == []
+    undone = world(ops.Undo(run["run_id"]))
+    assert (undone["restored"], undone["skipped"], state(world) == before) == (5, [], True)
+    again = world(ops.ForgetSource("mallory"), namespace_writer())
+    assert sorted(again["memory_ids"]) == sorted(run["memory_ids"])
+
+
+def namespace_writer() -> Identity:
+    return Identity("alice", Grants((Grant(HOME, "write"),)))
+
+
+def test_what_an_identity_wrote_elsewhere_is_left_by_who_may_not_write_there(world: World) -> None:
+    mallory = Identity("mallory", Grants((Grant("user", "write"),)))
+    elsewhere = ops.AddMemory("The moon is cheese", namespace="user:bob")
+    theirs = world(elsewhere, mallory, agent="helper-1")["memory_id"]
+    assert world(ops.ForgetSource("mallory"), namespace_writer())["run_id"] is None
+    assert living(world, theirs)
+    assert world(ops.ForgetSource("mallory", namespace="user:bob"))["memory_ids"] == [theirs]
+
+
+def test_what_has_nothing_to_take_back_is_no_run_and_leaves_no_line(world: World) -> None:
+    add(world, "The earth is flat", source=BAD)
+    nobody = Identity("nobody", Grants())
+    reader = Identity("reader", Grants((Grant(HOME, "read"),)))
+    for who, source, denied in (
+        (namespace_writer(), "web:unknown.example", []),
+        (nobody, BAD, [("nobody", "forget_source", BAD, "denied", "needs write")]),
+        (reader, BAD, [("reader", "forget_source", BAD, "denied", "needs write")]),
+    ):
+        before = journal(world)
+        answer = world(ops.ForgetSource(source), who, key=f"{who.name}-key")
+        nothing = {"forgotten": 0, "reverted": 0, "derived": 0, "revived": 0, "memory_ids": []}
+        assert {name: answer[name] for name in nothing} == nothing
+        assert answer["run_id"] is None
+        assert world(ops.ListRuns())["runs"] == []
+        assert journal(world)[len(before) :] == denied
+    # The same request again, when there is something, is done.
+    add(world, "The moon is cheese", source="web:unknown.example")
+    late = world(ops.ForgetSource("web:unknown.example"), namespace_writer(), key="alice-key")
+    assert (late["forgotten"], late["run_id"] is None) == (1, False)
 
 
 def test_a_namespace_narrows_it(world: World) -> None:

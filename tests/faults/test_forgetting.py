@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from recollect.client import MemoryClient, Retry
+from recollect.orchestrator.access.grants import EVERYTHING
+from recollect.orchestrator.access.identities import Identity
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
+from recollect.protocol.operation import Operation
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.test_consolidation import LEFT_OUT, whole
@@ -66,12 +69,19 @@ class History:
     def _write(self, who: str, text: str, home: str) -> str:
         # The rogue also comes by way of a page that others only quote.
         quoted = who == ROGUE and self.chance.random() < 0.3
-        agent, source = ("planner", WEB) if quoted else (who, None)
+        source = WEB if quoted else None
         operation = ops.AddMemory(text, namespace=home, source=source)
-        memory_id: str = self.world(operation, agent=agent)["memory_id"]
+        memory_id: str = self._do("planner" if quoted else who, operation)["memory_id"]
         if who != ROGUE:
             self.honest.add(memory_id)
         return memory_id
+
+    def _do(self, who: str, operation: Operation[Any]) -> Any:
+        """Who has a key of their own may give any name, and the rogue gives many."""
+        if who == ROGUE and self.chance.random() < 0.5:
+            name = self.chance.choice(("planner", "helper-1", "helper-2"))
+            return self.world(operation, Identity(ROGUE, EVERYTHING), agent=name)
+        return self.world(operation, agent=who)
 
     def _present(self) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = self.world(ops.ListMemories(limit=500))["memories"]
@@ -81,7 +91,7 @@ class History:
         memory = self.chance.choice(self._present())
         if self.chance.random() < 0.4:
             change = {"content": f"{memory['content'].split()[0]} lives in {MARKER}"}
-            self.world(ops.UpdateMemory(memory["id"], change), agent=ROGUE)
+            self._do(ROGUE, ops.UpdateMemory(memory["id"], change))
         else:
             tags = {"tags": [f"seen{self.chance.randrange(9)}"]}
             self.world(ops.UpdateMemory(memory["id"], tags), agent="critic")

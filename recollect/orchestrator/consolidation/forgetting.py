@@ -3,11 +3,15 @@
 A version of a memory is tainted if the source wrote it, or if it came after one that is: what
 others change later may rest on it. A version that only goes back to an earlier one is as good or as
 bad as that. What a run did in somebody's name is not what they wrote.
+
+A memory says which agent wrote it, and anybody may call an agent what they like. Who it was, by
+their key, only the journal says: so that is looked through as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
 import msgspec
@@ -24,11 +28,14 @@ from recollect.orchestrator.rows import (
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.protocol.errors import LimitExceeded
 
 FATES_MAX = 200_000
 """Memories that one run may take back; beyond, it is done namespace by namespace."""
 NUMS_AT_ONCE = 500
+ENTRIES_AT_ONCE = 20_000
+"""Entries of the journal that one statement looks through."""
 RUNS = frozenset({"consolidate", "forget_source", "undo"})
 GOING_BACK = RUNS | {"restore", "restore_by_key"}
 
@@ -42,6 +49,18 @@ NAMED = """
 SELECT DISTINCT v.num FROM versions v JOIN memories m ON m.num = v.num
 WHERE v.num > ? AND (v.snapshot LIKE ? ESCAPE '!' OR v.snapshot LIKE ? ESCAPE '!') AND {where}
 ORDER BY v.num LIMIT ?
+"""
+# What somebody wrote under another name; under their own, the memory or its versions say it.
+UNDER_ANOTHER_NAME = """
+SELECT DISTINCT m.num FROM journal j JOIN memories m ON m.id = j.subject
+WHERE j.seq > ? AND j.seq <= ? AND j.identity = ? AND j.agent <> j.identity
+    AND j.version_after IS NOT NULL AND {where}
+"""
+# What leaves the version as it is, as a reinforcement does, wrote nothing.
+WRITTEN_BY = """
+SELECT version_after FROM journal
+WHERE subject = ? AND identity = ? AND version_after IS NOT NULL
+    AND (version_before IS NULL OR version_before <> version_after)
 """
 VERSIONS = "SELECT snapshot FROM versions WHERE num = ? ORDER BY version"
 CHILDREN = """
@@ -89,6 +108,11 @@ def _candidates(session: Session, call: Call, source: str, namespace: str | None
     quoted = _pattern(encode_json(source).decode())
     patterns = (f'%"updated!_by":{quoted}%', f'%"source":{quoted}%')
     yield from _pages(session, NAMED.format(where=sql), patterns, params)
+    by_identity = UNDER_ANOTHER_NAME.format(where=sql)
+    [(last_seq, _)] = session.execute(READ_LEDGER)
+    for seq in range(0, last_seq, ENTRIES_AT_ONCE):
+        found = session.execute(by_identity, (seq, seq + ENTRIES_AT_ONCE, source, *params))
+        yield [num for (num,) in found]
 
 
 def _pages(session: Session, sql: str, given: Sequence[Any], params: Sequence[Any]) -> Any:
@@ -119,17 +143,24 @@ def _fate(session: Session, num: int, source: str) -> Fate | None:
         return None
     row = MemoryRow(*found[0])
     states = [with_snapshot(row, snapshot) for (snapshot,) in session.execute(VERSIONS, (num,))]
-    return fate_among([*states, row], source)
+    wrote = {version for (version,) in session.execute(WRITTEN_BY, (row.id, source))}
+    return fate_among([*states, row], source, wrote)
 
 
-def fate_among(states: Sequence[MemoryRow], source: str) -> Fate | None:
-    """What is to become of a memory with these versions, the present one last; None if nothing."""
-    tainted = _tainted(states, source)
+def fate_among(
+    states: Sequence[MemoryRow], source: str, wrote: AbstractSet[int] = frozenset()
+) -> Fate | None:
+    """What is to become of a memory with these versions, the present one last; None if nothing.
+
+    `wrote` are the versions that came with the source's key, under whatever name.
+    """
+    by_source = [_by(states, at, source, wrote) for at in range(len(states))]
+    tainted = _tainted(states, by_source)
     row = states[-1]
     if not tainted[-1]:
         return None
     # What others have deleted since is gone already.
-    if row.deleted_us is not None and not _by(states, _origin(states, len(states) - 1), source):
+    if row.deleted_us is not None and not by_source[_origin(states, len(states) - 1)]:
         return None
     first = len(states) - 1
     while first > 0 and tainted[first - 1]:
@@ -143,10 +174,10 @@ def fate_among(states: Sequence[MemoryRow], source: str) -> Fate | None:
     return Fate(row.num, "reverted", row.version, row.namespace, target, since_us)
 
 
-def _tainted(states: Sequence[MemoryRow], source: str) -> list[bool]:
+def _tainted(states: Sequence[MemoryRow], by_source: Sequence[bool]) -> list[bool]:
     tainted: list[bool] = []
     for at, state in enumerate(states):
-        if _by(states, at, source):
+        if by_source[at]:
             tainted.append(True)
         elif at == 0:
             tainted.append(False)
@@ -166,12 +197,12 @@ def _origin(states: Sequence[MemoryRow], at: int) -> int:
     return next((earlier for earlier in range(at) if _said(states[earlier]) == said), at - 1)
 
 
-def _by(states: Sequence[MemoryRow], at: int, source: str) -> bool:
+def _by(states: Sequence[MemoryRow], at: int, source: str, wrote: AbstractSet[int]) -> bool:
     """Whether the source wrote a version itself."""
     state = states[at]
     if state.operation in RUNS:
         return False
-    if state.updated_by == source and state.operation not in GOING_BACK:
+    if state.operation not in GOING_BACK and (state.updated_by == source or state.version in wrote):
         return True
     return state.source == source and (at == 0 or states[at - 1].source != source)
 

@@ -11,6 +11,7 @@ from functools import partial
 
 import msgspec
 
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
@@ -55,9 +56,15 @@ class Performing:
     """Carries settlements out, one after another."""
 
     def __init__(
-        self, storage: Storage, store: MemoryStore, lexical: LexicalIndex, clock: Clock
+        self,
+        storage: Storage,
+        writes: RecheckedWrites,
+        store: MemoryStore,
+        lexical: LexicalIndex,
+        clock: Clock,
     ) -> None:
         self._storage = storage
+        self._writes = writes
         self._store = store
         self._lexical = lexical
         self._clock = clock
@@ -71,8 +78,8 @@ class Performing:
         kept = settlement.kept
         if draft is not None:
             embedded = await self._store.meanings.embed_one(meaning_of(draft))
-            written = await self._storage.write(
-                partial(self._write, call, progress, settlement, draft, embedded)
+            written = await self._writes.write(
+                call, partial(self._write, call, progress, settlement, draft, embedded)
             )
             if written is None:
                 return Outcome(settlement, skipped=CHANGED)
@@ -80,8 +87,9 @@ class Performing:
         assert kept is not None
         failpoint("consolidation_written")
         found = await self._is_found(kept)
-        archived = await self._storage.write(
-            partial(self._archive, call, progress, settlement, kept, draft is not None, found)
+        archived = await self._writes.write(
+            call,
+            partial(self._archive, call, progress, settlement, kept, draft is not None, found),
         )
         failpoint("consolidation_archived")
         if archived is None:

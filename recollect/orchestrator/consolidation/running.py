@@ -16,6 +16,7 @@ from typing import Any
 
 import structlog
 
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock, IdSource
@@ -42,9 +43,17 @@ class Running:
     """Sees to it that runs are whole or not at all. Lives on the event loop."""
 
     def __init__(
-        self, storage: Storage, undoing: Undoing, ids: IdSource, clock: Clock, *, alone: bool
+        self,
+        storage: Storage,
+        writes: RecheckedWrites,
+        undoing: Undoing,
+        ids: IdSource,
+        clock: Clock,
+        *,
+        alone: bool,
     ) -> None:
         self._storage = storage
+        self._writes = writes
         self._undoing = undoing
         self._ids = ids
         self._clock = clock
@@ -91,12 +100,12 @@ class Running:
 
         async with self.lock:
             await self._take_back_dead()
-            run = await self._storage.write(begin)
+            run = await self._writes.write(call, begin)
             if run.status != runs.RUNNING:
                 return run
             try:
                 report = await work(Progress(run.id))
-                return await self._storage.write(partial(self._end, call, run, report))
+                return await self._writes.write(call, partial(self._end, call, run, report))
             except Exception as error:
                 await self._give_up(call, run, error)
                 raise
@@ -107,7 +116,7 @@ class Running:
         now_us = self._clock.now_us()
         moved = runs.move(call, transaction, run, runs.DONE, report, now_us=now_us, ended_us=now_us)
         if moved is None:
-            raise runs.busy(run)
+            raise runs.busy(call, run)
         return _run(transaction, run.id)
 
     async def _give_up(self, call: Call, run: Run, error: Exception) -> None:

@@ -47,7 +47,7 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> list[str]:
-        """Where its changes are."""
+        """Where its changes are; there is no run without any."""
         return self.namespaces.splitlines()
 
     @property
@@ -83,10 +83,14 @@ UPDATE runs SET status = ?, beat_us = ?, ended_us = ?, report = ? WHERE id = ? A
 RETURNING id
 """
 RELEASE = "UPDATE runs SET request_key = NULL WHERE identity = ? AND request_key = ?"
+# What is passed over is only counted, so it is read from the index alone.
 PAGE = f"""
-SELECT {COLUMNS} FROM runs
-WHERE (started_us < ? OR (started_us = ? AND id < ?)) AND {{condition}}
-ORDER BY started_us DESC, id DESC LIMIT ?
+SELECT {COLUMNS} FROM runs WHERE id IN (
+    SELECT id FROM runs
+    WHERE started_us <= ? AND (started_us, id) < (?, ?) AND {{condition}}
+    ORDER BY started_us DESC, id DESC LIMIT ? OFFSET ?
+)
+ORDER BY started_us DESC, id DESC
 """
 
 
@@ -108,7 +112,7 @@ def found_by_request(session: Session, call: Call, payload_hash: bytes | None) -
     for place in run.places:
         call.require(place, call.key)
     if run.status in (RUNNING, UNDOING):
-        raise busy(run)
+        raise busy(call, run)
     # One that failed has done nothing, and may be tried again.
     return None if run.status == FAILED else run
 
@@ -127,11 +131,12 @@ def begin(
 
     The caller has seen to it that the same request has not begun one before.
     """
+    assert places, "who may see a run is known by where it changes something"
     if call.key is not None:
         transaction.execute(RELEASE, (call.identity, call.key))
     for row in transaction.execute(UNFINISHED):
         if _overlap((other := Run(*row)).places, places):
-            raise busy(other)
+            raise busy(call, other)
     transaction.insert(
         INSERT_RUN,
         [
@@ -204,9 +209,6 @@ def find(call: Call, session: Session, run_id: str, *, changes: bool = False) ->
     run = Run(*found[0]) if found else None
     if run is None or not all(call.sees(place, run_id) for place in run.places):
         raise NotFound(f"There is no run {run_id!r}.", run_id=run_id)
-    # What touched nothing belongs to who began it.
-    if not run.places and run.identity != call.identity and not call.sees(None, run_id):
-        raise NotFound(f"There is no run {run_id!r}.", run_id=run_id)
     if changes:
         for place in run.places:
             call.require(place, run_id)
@@ -215,8 +217,6 @@ def find(call: Call, session: Session, run_id: str, *, changes: bool = False) ->
 
 def readable(call: Call, run: Run) -> bool:
     """Whether a caller may be told of a run."""
-    if not run.places:
-        return run.identity == call.identity or call.grants.everywhere("read")
     return all(call.grants.allows(place, "read") for place in run.places)
 
 
@@ -238,8 +238,12 @@ def _overlap(some: list[str], others: list[str]) -> bool:
     return any(covers(one, other) or covers(other, one) for one in some for other in others)
 
 
-def busy(run: Run) -> Overloaded:
-    """Why one run waits for another."""
+def busy(call: Call, run: Run) -> Overloaded:
+    """Why one run waits for another; for which, only if the caller may know of it."""
+    if not readable(call, run):
+        return Overloaded(
+            "Another run is at work there; try again shortly.", retry_after_ms=BUSY_RETRY_MS
+        )
     return Overloaded(
         f"The run {run.id} is at work there; try again shortly.",
         run_id=run.id,

@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
@@ -29,8 +30,11 @@ ENTERED: dict[Action, str] = {"derived": "deleted"}
 class TakingBack:
     """Carries out what was found."""
 
-    def __init__(self, storage: Storage, store: MemoryStore, clock: Clock) -> None:
+    def __init__(
+        self, storage: Storage, writes: RecheckedWrites, store: MemoryStore, clock: Clock
+    ) -> None:
         self._storage = storage
+        self._writes = writes
         self._store = store
         self._clock = clock
 
@@ -44,8 +48,8 @@ class TakingBack:
             texts = await self._storage.read(partial(_texts, part))
             embedded = await self._store.meanings.embed(list(texts.values())) if texts else None
             places = {num: place for place, num in enumerate(texts)}
-            done += await self._storage.write(
-                partial(self._apply_all, call, progress, part, embedded, places)
+            done += await self._writes.write(
+                call, partial(self._apply_all, call, progress, part, embedded, places)
             )
             failpoint("forgetting")
         return done

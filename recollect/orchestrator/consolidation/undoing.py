@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
@@ -63,14 +64,25 @@ class Undone(msgspec.Struct, frozen=True):
 class Undoing:
     """Takes runs back."""
 
-    def __init__(self, storage: Storage, store: MemoryStore, clock: Clock) -> None:
+    def __init__(
+        self, storage: Storage, writes: RecheckedWrites, store: MemoryStore, clock: Clock
+    ) -> None:
         self._storage = storage
+        self._writes = writes
         self._store = store
         self._clock = clock
 
     async def take_back(self, call: Call, run: Run, failed: str | None = None) -> Undone:
-        """Take back all that a run did. `failed` says why, if not because somebody asked for it."""
-        run = await self._storage.write(partial(self._claim, call, run, failed))
+        """Take back all that a run did. `failed` says why, if not because somebody asked for it.
+
+        Who asks must still be allowed to when it begins. From then on it is finished, whatever they
+        may, since half of it would be neither the one nor the other; and so is what failed.
+        """
+        claim = partial(self._claim, call, run, failed)
+        if failed is None:
+            run = await self._writes.write(call, claim)
+        else:
+            run = await self._storage.write(claim)
         while True:
             items = await self._storage.read(partial(_next_items, run))
             if not items:
@@ -95,7 +107,7 @@ class Undoing:
         )
         [row] = transaction.execute(runs.BY_ID, (run.id,))
         if moved is None and Run(*row).status != runs.UNDOING:
-            raise runs.busy(run)
+            raise runs.busy(call, run)
         return Run(*row)
 
     def _texts(self, items: Sequence[Item], session: Session) -> dict[int, str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from recollect.config.sharing import DocumentsSettings
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.documents import rows
 from recollect.orchestrator.documents.chunking import Chunk
@@ -52,6 +53,7 @@ class Indexing:
     def __init__(
         self,
         storage: Storage,
+        writes: RecheckedWrites,
         memories: MemoryStore,
         documents: DocumentStore,
         readers: Readers,
@@ -60,6 +62,7 @@ class Indexing:
         settings: DocumentsSettings,
     ) -> None:
         self._storage = storage
+        self._writes = writes
         self._memories = memories
         self._documents = documents
         self._readers = readers
@@ -95,7 +98,7 @@ class Indexing:
             modified_ns=content.modified_ns if settled else None,
         )
         if known is not None and self._is_known(known, facts):
-            await self._storage.write(lambda tx: self._documents.seen(tx, facts))
+            await self._writes.write(call, lambda tx: self._documents.seen(tx, facts))
             return None
         return await self._index(call, wanted, facts, content.data)
 
@@ -117,7 +120,9 @@ class Indexing:
             root=place.root,
             modified_ns=modified_ns if broken else None,
         )
-        return await self._storage.write(lambda tx: self._documents.failed(call, tx, facts, error))
+        return await self._writes.write(
+            call, lambda tx: self._documents.failed(call, tx, facts, error)
+        )
 
     async def waiting(self, call: Call, files: Sequence[tuple[Wanted, Place, int]]) -> None:
         """Note that some files, of a size each, are to be read."""
@@ -130,7 +135,7 @@ class Indexing:
             for facts in noted:
                 self._documents.waiting(call, transaction, facts)
 
-        await self._storage.write(write)
+        await self._writes.write(call, write)
 
     def is_current(self, row: DocumentRow, size: int, modified_ns: int) -> bool:
         """Whether a file is as it was when it was last looked at, by its size and time."""
@@ -181,8 +186,8 @@ class Indexing:
         new = await self._storage.read(expected)
         embedded = await self._embedded([meaning_of(drafts[place]) for place in new])
         made = {place: (embedded, at) for at, place in enumerate(new)}
-        return await self._storage.write(
-            lambda tx: self._documents.write(call, tx, facts, chunks, drafts, made)
+        return await self._writes.write(
+            call, lambda tx: self._documents.write(call, tx, facts, chunks, drafts, made)
         )
 
     def _drafts(self, call: Call, facts: Facts, chunks: Sequence[Chunk]) -> list[MemoryRow]:

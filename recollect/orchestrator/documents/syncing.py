@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.documents import rows
@@ -17,7 +18,7 @@ from recollect.orchestrator.documents.store import DocumentStore
 from recollect.orchestrator.documents.walking import FoundFile, Walk
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol import records
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import RecollectError, Unauthenticated
 
 FAILURES_SHOWN_MAX = 100
 NOTED_MAX = 1_000
@@ -35,6 +36,7 @@ class Workshop(msgspec.Struct, frozen=True):
     """What every sync works with."""
 
     storage: Storage
+    writes: RecheckedWrites
     documents: DocumentStore
     indexing: Indexing
     clock: Clock
@@ -135,7 +137,7 @@ class Sync:
             if transaction.execute(rows.FIND, (row.id,)):
                 workshop.documents.remove(call, transaction, row)
 
-        await workshop.storage.write(write)
+        await workshop.writes.write(call, write)
         self._removed += 1
 
     async def _index(self, job: Job) -> None:
@@ -147,7 +149,7 @@ class Sync:
         try:
             written = await indexing.file(call, wanted, file.place, known)
         except RecollectError as error:
-            if error.retryable:
+            if error.retryable or isinstance(error, Unauthenticated):
                 self._jobs.appendleft(job)
                 raise
             failed = await indexing.failed(

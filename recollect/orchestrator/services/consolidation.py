@@ -98,7 +98,8 @@ class ConsolidationService:
         chosen = sorted(found.conflicts, key=lambda conflict: not conflict.settleable)[:limit]
         settlements = await self._plan(call, operation, chosen)
         self._check_shrinking(operation, settlements, found)
-        if operation.dry_run:
+        # Where nothing is to be done there is nothing to undo, and so no run.
+        if operation.dry_run or all(settlement.skipped for settlement in settlements):
             outcomes = [_expected(settlement) for settlement in settlements]
             return _answer(operation, None, found.examined, outcomes)
         outcomes = []

@@ -27,6 +27,7 @@ from recollect.protocol.errors import (
     NotFound,
     PathRefused,
     RecollectError,
+    Unauthenticated,
 )
 from recollect.protocol.operations import (
     DeleteDocument,
@@ -119,8 +120,9 @@ class DocumentService:
         return written
 
     async def _is_noted(self, wanted: Wanted, place: Place, error: RecollectError) -> bool:
-        """Whether the failure is one of the document: not of the moment, nor of the question."""
-        if error.retryable or isinstance(error, PathRefused):
+        """Whether the failure is one of the document: not of the moment, nor of the question, nor
+        of who asked."""
+        if error.retryable or isinstance(error, PathRefused | Unauthenticated):
             return False
         if not isinstance(error, NotFound):
             return True

@@ -49,6 +49,7 @@ class ForgettingService:
             self._validator.namespace(operation.namespace)
         elif call.grants.within(None, "write") == ():
             call.refusals.append(Refusal(operation.source, None, "needs write"))
+            return _answer(operation, None, {}, [])
         if not operation.dry_run:
             earlier = await self._running.earlier(call, operation)
             if earlier is not None:
@@ -57,6 +58,9 @@ class ForgettingService:
         if operation.dry_run:
             ids = await self._storage.read(partial(_ids, fates))
             return _answer(operation, None, _counts(fates), ids)
+        if not fates:
+            # There is nothing to undo, and so no run.
+            return _answer(operation, None, {}, [])
         run = await self._running.carry_out(
             call,
             operation,

@@ -20,7 +20,9 @@ from recollect.protocol.operations import GetRun, ListRuns, Undo
 ROWS_AT_ONCE = 200
 ROWS_SEEN_MAX = 5_000
 """For one page; a caller who may see few of many runs goes on by the cursor."""
-FIRST_PAGE: list[Any] = ["", (1 << 63) - 1]
+FIRST_PAGE: list[Any] = ["", (1 << 63) - 1, 0]
+"""Behind which run, by its id and its time, and how many after that were looked at already: those
+are not the caller's to know, so a cursor counts them and names none."""
 
 
 class RunService:
@@ -45,7 +47,7 @@ class RunService:
         async with self._running.lock:
             run = await self._storage.read(find)
             if run.status in (runs.RUNNING, runs.UNDOING):
-                raise runs.busy(run)
+                raise runs.busy(call, run)
             if run.status == runs.DONE:
                 undone = await self._undoing.take_back(call, run)
             else:
@@ -74,7 +76,7 @@ class RunService:
             self._validator.namespace(operation.namespace)
         if call.grants.within(operation.namespace) == ():
             call.refusals.append(Refusal("", operation.namespace, "not readable"))
-        position = read_cursor(operation, operation.cursor, 2, texts=1) or FIRST_PAGE
+        position = read_cursor(operation, operation.cursor, 3, texts=1) or FIRST_PAGE
 
         def read(session: Session) -> records.RunsListed:
             found, last = self._page(call, session, operation, position, limit)
@@ -96,25 +98,24 @@ class RunService:
             self._validator.asked("kind", operation.kind, "key_chars_max")
             condition, params = "kind = ?", [operation.kind]
         found: list[Run] = []
-        seen = 0
-        while seen < ROWS_SEEN_MAX:
-            last_id, started_us = position
+        last_id, started_us, passed = position
+        for _ in range(ROWS_SEEN_MAX // ROWS_AT_ONCE):
             rows = session.execute(
                 runs.PAGE.format(condition=condition),
-                (started_us, started_us, last_id, *params, ROWS_AT_ONCE),
+                (started_us, started_us, last_id, *params, ROWS_AT_ONCE, max(0, int(passed))),
             )
             for row in rows:
                 run = Run(*row)
+                passed += 1
                 if not self._wanted(call, run, operation.namespace):
                     continue
                 if len(found) == limit:
-                    return found, [found[-1].id, found[-1].started_us]
+                    return found, [found[-1].id, found[-1].started_us, 0]
                 found.append(run)
+                last_id, started_us, passed = run.id, run.started_us, 0
             if len(rows) < ROWS_AT_ONCE:
                 return found, None
-            seen += len(rows)
-            position = [rows[-1][0], rows[-1][4]]
-        return found, position
+        return found, [last_id, started_us, passed]
 
     def _wanted(self, call: Call, run: Run, namespace: str | None) -> bool:
         if not runs.readable(call, run):

@@ -78,7 +78,8 @@ class ForgetSourceOptions(Operation[records.SourceForgotten], frozen=True, kw_on
 class ForgetSource(ForgetSourceOptions, frozen=True):
     """Take back all that a source wrote and all that was derived from it, as one run.
 
-    A source is what memories name as such, or the agent that wrote them."""
+    A source is what memories name as such, the agent that wrote them, or the identity by whose
+    key they were written, whatever agents it named."""
 
-    source: Annotated[str, Meta(min_length=1, description="The source, or the agent.")]
+    source: Annotated[str, Meta(min_length=1, description="The source, the agent or the identity.")]
     dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False

@@ -55,7 +55,7 @@ class GroupConsolidated(TypedDict):
 class Consolidated(TypedDict):
     status: str
     run_id: str | None
-    """To undo it by; None for a dry run."""
+    """To undo it by; None for a dry run, and if nothing was to be settled."""
     namespace: str
     strategy: str
     dry_run: bool
@@ -69,6 +69,7 @@ class Consolidated(TypedDict):
 class SourceForgotten(TypedDict):
     status: str
     run_id: str | None
+    """To undo it by; None for a dry run, and if there was nothing to take back."""
     source: str
     dry_run: bool
     forgotten: int
