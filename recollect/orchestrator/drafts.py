@@ -67,7 +67,7 @@ class Drafting:
             memory_type=operation.memory_type,
             tier=operation.memory_tier,
             content=check.content(operation.content),
-            value=None if operation.value is None else self.value(operation.value),
+            value=None if operation.value is None else self.value(operation.value, operation.key),
             metadata=check.metadata(operation.metadata),
             tags=check.tags(operation.tags),
             importance=operation.importance,
@@ -149,7 +149,7 @@ class Drafting:
             changes["tags"] = check.tags(patch.tags)
         if patch.value is not UNSET:
             # An explicit null is a value like any other, apart from there being none.
-            changes["value"] = self.value(patch.value)
+            changes["value"] = self.value(patch.value, row.key)
         if patch.parent_id is not UNSET:
             changes["parent_id"] = patch.parent_id
         if patch.source is not UNSET:
@@ -178,9 +178,9 @@ class Drafting:
         removed = {key for key, value in patch.items() if value is None}
         return self._validator.metadata({k: v for k, v in merged.items() if k not in removed})
 
-    def value(self, value: Any) -> str:
-        """A value as JSON text, null included."""
-        return self._validator.json("value", value, "value_bytes_max")
+    def value(self, value: Any, key: str | None) -> str:
+        """A value as JSON text, null included; a key may call it a password."""
+        return self._validator.json("value", value, "value_bytes_max", key)
 
     def _source(self, source: str | None) -> str | None:
         return None if source is None else self._validator.text("source", source, "key_chars_max")

@@ -101,8 +101,8 @@ class Validator:
                 raise InvalidArgument("tags contains an empty tag; leave it out.", field="tags")
         return encode_json(list(dict.fromkeys(cleaned))).decode()
 
-    def json(self, field: str, value: Any, limit: str) -> str:
-        """A JSON value as text, within its limits of depth and size."""
+    def json(self, field: str, value: Any, limit: str, name: str | None = None) -> str:
+        """A JSON value as text, within its limits of depth and size; it may go by a name."""
         # The size first: encoding is fast, walking through every part is not.
         try:
             encoded = encode_json(value)
@@ -111,14 +111,14 @@ class Validator:
         self.at_most(limit, field, len(encoded), "bytes as JSON")
         self._walk(field, value, 1)
         if self._secrets is not None:
-            cleaned = self._secrets.value(field, value)
+            cleaned = self._secrets.named(field, name, value)
             if cleaned is not value:
                 return self.json(field, cleaned, limit)
         return encoded.decode()
 
-    def cleaned(self, field: str, value: Any) -> Any:
+    def cleaned(self, field: str, value: Any, name: str | None = None) -> Any:
         """A JSON value that was found good, as it may be stored."""
-        return value if self._secrets is None else self._secrets.value(field, value)
+        return value if self._secrets is None else self._secrets.named(field, name, value)
 
     def metadata(self, metadata: dict[str, Any] | None, field: str = "metadata") -> str:
         return "{}" if not metadata else self.json(field, metadata, "metadata_bytes_max")

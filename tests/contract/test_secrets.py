@@ -187,6 +187,32 @@ def test_what_is_masked_is_stored_searched_and_answered_alike(guarded: World) ->
         guarded(ops.AddMemory("x", key=SECRET))
 
 
+def test_a_value_is_judged_by_the_key_that_it_is_under(guarded: World) -> None:
+    """Under a key of its own as much as within an object."""
+    session = guarded(ops.CreateSession("anna"))["session_id"]
+    memory = guarded(ops.Put(HOME, "db_password", 0))["memory_id"]
+    writes: list[Operation[Any]] = [
+        ops.CreateSession("anna", state={"password": PASSWORD}),
+        ops.AppendEvent(session, "x", {"session:password": PASSWORD}),
+        ops.SetState(session, {"user:db_password": PASSWORD, "app:password": PASSWORD}),
+        ops.SetState(session, {"temp:password": PASSWORD}),
+        ops.Put(HOME, "password", PASSWORD),
+        ops.AddMemory("x", key="passphrase", value=PASSWORD, namespace=HOME),
+        ops.UpdateByKey(HOME, "db_password", PASSWORD),
+        ops.UpdateMemory(memory, {"value": PASSWORD}),
+        ops.BatchAddMemories([{"content": "y", "key": "passwd", "value": PASSWORD}]),
+    ]
+    masks = guarded.settings.trust.secrets == "mask"
+    for operation in writes:
+        answer = guarded.send(operation.spec.name, msgspec.msgpack.encode(operation))
+        assert PASSWORD not in str(answer)
+        refused = "secret_refused" in str(answer)
+        assert refused != masks, operation
+    assert PASSWORD not in everything(guarded)
+    assert PASSWORD not in str(guarded(ops.GetState(session))["state"])
+    assert ("[masked password]" in everything(guarded)) == masks
+
+
 @pytest.mark.parametrize("mode", ["mask", "refuse"])
 def test_a_file_with_a_secret_is_stored_without_it_or_not_at_all(
     mode: Literal["mask", "refuse"], storage_url: str, tmp_path: Path

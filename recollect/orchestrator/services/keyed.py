@@ -101,10 +101,10 @@ class KeyedService:
     def _draft(self, call: Call, operation: Put) -> MemoryRow:
         given = {name: getattr(operation, name) for name in given_to(operation)}
         # The value first: the text is made of what was found to be JSON.
-        value = self._drafting.value(operation.value)
+        value = self._drafting.value(operation.value, operation.key)
         content = operation.content
         if content is None:
-            content = self._text_of(self._cleaned(operation.value), operation.key)
+            content = self._text_of(operation.value, operation.key)
         adding = AddMemory(
             content,
             operation.memory_type,
@@ -118,11 +118,9 @@ class KeyedService:
         draft.operation = call.operation
         return draft
 
-    def _cleaned(self, value: Any) -> Any:
-        return self._validator.cleaned("value", value)
-
     def _text_of(self, value: Any, key: str) -> str:
-        return text_of(value, key, chars_max=self._validator.limits.content_chars_max)
+        cleaned = self._validator.cleaned("value", value, key)
+        return text_of(cleaned, key, chars_max=self._validator.limits.content_chars_max)
 
     def put_draft(
         self,
@@ -168,9 +166,9 @@ class KeyedService:
         if operation.value is operation.metadata is content is UNSET:
             raise InvalidArgument("Name what to change: value, metadata or content.", field="value")
         if operation.value is not UNSET:
-            self._drafting.value(operation.value)
+            self._drafting.value(operation.value, operation.key)
             if content is UNSET:
-                content = self._text_of(self._cleaned(operation.value), operation.key)
+                content = self._text_of(operation.value, operation.key)
         patch = self._drafting.checked(
             MemoryPatch(content=content, value=operation.value, metadata=operation.metadata)
         )

@@ -62,9 +62,9 @@ class States:
         self._settings = settings
         self.temporary = temporary
 
-    def json(self, field: str, value: Any, limit: str) -> str:
-        """A JSON value as text, within a limit of sessions."""
-        text = self._validator.json(field, value, "payload_bytes_max")
+    def json(self, field: str, value: Any, limit: str, name: str | None = None) -> str:
+        """A JSON value as text, within a limit of sessions; it may go by a name."""
+        text = self._validator.json(field, value, "payload_bytes_max", name)
         size = len(text) if text.isascii() else len(text.encode())
         self._at_most(limit, field, size, "bytes as JSON")
         return text
@@ -87,7 +87,7 @@ class States:
             if value is None:
                 changes[key] = None
             else:
-                changes[key] = self.json(f"{field}.{name}", value, "state_value_bytes_max")
+                changes[key] = self.json(f"{field}.{name}", value, "state_value_bytes_max", key)
         return Delta(scopes)
 
     def _parse(self, field: str, name: str) -> tuple[str, str]:

@@ -48,6 +48,14 @@ class SecretPolicy:
             return value if kept else items
         return value
 
+    def named(self, field: str, name: str | None, value: Any) -> Any:
+        """The same for a value that goes by a name, which may call it a secret."""
+        kind = secret_by_name(name, value) if name and isinstance(value, str) else None
+        if kind is None:
+            return self.value(field, value)
+        self._noticed(field, kind)
+        return MASK.format(kind=kind)
+
     def blotted(self, error: RecollectError) -> RecollectError:
         """An error that repeats no secret, whatever was asked for."""
         if not find_secrets(f"{error.message}\n{error.details}"):
@@ -59,13 +67,7 @@ class SecretPolicy:
         cleaned = {}
         for key, item in value.items():
             self.name(field, key)
-            path = f"{field}.{key}"
-            kind = secret_by_name(key, item) if isinstance(item, str) else None
-            if kind is None:
-                cleaned[key] = self.value(path, item)
-            else:
-                self._noticed(path, kind)
-                cleaned[key] = MASK.format(kind=kind)
+            cleaned[key] = self.named(f"{field}.{key}", key, item)
         return value if all(cleaned[key] is value[key] for key in value) else cleaned
 
     def _noticed(self, field: str, kind: str) -> None:
