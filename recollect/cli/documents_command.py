@@ -263,27 +263,32 @@ def list_(
 def _show_documents(found: list[DocumentRecord], *, full_ids: bool) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("id", no_wrap=True)
-    for heading in ("status", "title", "type"):
-        table.add_column(heading)
-    for heading in ("chunks", "size"):
-        table.add_column(heading, justify="right")
-    table.add_column("updated")
-    table.add_column("source", overflow="fold")
+    table.add_column("status", no_wrap=True)
+    table.add_column("document", overflow="fold")
+    table.add_column("chunks", justify="right", no_wrap=True)
+    table.add_column("updated", no_wrap=True)
     for document in found:
         status = document["document_status"]
         table.add_row(
             document["id"] if full_ids else short_id(document["id"]),
             Text(status, STYLES.get(status, "")),
-            Text(one_line(document["title"])),
-            document["document_type"],
+            _told(document),
             f"{document['chunks']:,}",
-            size(document["bytes"]),
             ago(document["updated_at"]),
-            Text(clean(document["source"]), "dim"),
         )
-        if document["error"]:
-            table.add_row("", "", Text(one_line(document["error"]), "red"))
     out.print(table)
+
+
+def _told(document: DocumentRecord) -> Text:
+    """What it is and where it comes from; below one another, for paths are long."""
+    facts = (document["document_type"], size(document["bytes"]), document["namespace"])
+    told = Text.assemble(
+        one_line(document["title"]),
+        (f"\n{one_line(document['source'])}\n{' · '.join(facts)}", "dim"),
+    )
+    if document["error"]:
+        told.append(f"\n{one_line(document['error'])}", "red")
+    return told
 
 
 @documents.command("search")

@@ -36,6 +36,13 @@ ADVICE = {
     "internal": "The orchestrator's log has the details.",
 }
 
+# By which command that is shown which was not found, by the name of its id.
+LISTED_BY = {
+    "session_id": "sessions list",
+    "document_id": "documents list",
+    "run_id": "runs",
+}
+
 
 class Failure(Exception):
     """A command that could not do its work: what happened, what to do, and a stable code."""
@@ -102,8 +109,10 @@ def _of_a_call(error: RecollectError) -> Failure:
     field = error.details.get("field") if isinstance(error, InvalidArgument) else None
     wrong_option = field in ("endpoint", "key_file")
     advice = "" if wrong_option else ADVICE.get(error.code, "")
-    if error.code == "not_found" and "session_id" in error.details:
-        advice = "`recollect sessions list` shows what there is."
+    if error.code == "not_found":
+        listing = next((LISTED_BY[name] for name in LISTED_BY if name in error.details), None)
+        if listing is not None:
+            advice = f"`recollect {listing}` shows what there is."
     return Failure(
         error.code,
         error.message,

@@ -19,6 +19,7 @@ from recollect.protocol.records import (
 KIND_STYLES = {"contradiction": "red", "duplicate": "yellow"}
 STATUS_STYLES = {"done": "green", "undone": "dim", "failed": "red", "running": "yellow"}
 ARCHIVED_SHOWN_MAX = 3
+RUN_ID_CELLS = 36
 
 
 def show_conflicts(answer: ConflictsFound) -> None:
@@ -108,20 +109,19 @@ def show_runs(runs: Sequence[RunRecord]) -> None:
     if not runs:
         return note("There are no runs.", "")
     table = _table()
-    table.add_column("run", no_wrap=True, style="cyan")
-    table.add_column("what", no_wrap=True)
-    table.add_column("where", ratio=1, overflow="fold")
+    table.add_column("run", overflow="fold", min_width=RUN_ID_CELLS)
     table.add_column("status", no_wrap=True)
-    table.add_column("did", overflow="fold")
-    table.add_column("by", no_wrap=True)
+    table.add_column("by", overflow="fold")
     table.add_column("begun", no_wrap=True, justify="right")
     for run in runs:
+        place = "everywhere" if run["namespace"] is None else f"in {run['namespace']}"
+        told = f"{run['kind']} {place}"
+        if done := _done(run):
+            told += f": {done}"
         table.add_row(
-            run["run_id"],
-            run["kind"],
-            run["namespace"] or "everywhere",
+            # An id is there to be copied: it stands whole, on a line of its own.
+            Text.assemble((run["run_id"], "cyan"), f"\n{told}"),
             Text(run["run_status"], STATUS_STYLES.get(run["run_status"], "")),
-            _done(run),
             one_line(run["started_by"] or ""),
             ago(run["started_at"]),
         )

@@ -20,17 +20,16 @@ STYLES = {"created": "cyan", "active": "green", "paused": "yellow"}
 def show_sessions(found: Sequence[SessionRecord]) -> None:
     """A table, one session a row."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("id", no_wrap=True, style="cyan")
+    table.add_column("id", no_wrap=True)
     table.add_column("user", overflow="fold", ratio=1)
     table.add_column("status", no_wrap=True)
     table.add_column("events", justify="right", no_wrap=True)
     table.add_column("changed", justify="right", no_wrap=True)
     for session in found:
-        who = Text(one_line(session["user_id"]))
-        who.append(f" {one_line(session['app'])}/{one_line(session['session_type'])}", "dim")
+        kind = f"{one_line(session['app'])}/{one_line(session['session_type'])}"
         table.add_row(
-            session["id"],
-            who,
+            Text.assemble((session["id"], "cyan"), (f"\n{kind}", "dim")),
+            Text(one_line(session["user_id"])),
             _status(session),
             f"{session['events']:,}",
             ago(session["updated_at"]),

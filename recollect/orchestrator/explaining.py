@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.reference import description
 
-_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>.*?)`$")
+_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*?)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
 
@@ -30,7 +32,10 @@ def explain(
     elif "of length >= 1" in reason:
         reason = "is empty"
     else:
-        reason = f"is refused: {reason[0].lower()}{reason[1:]}".replace("`", "")
+        which = "has a key that is refused:" if place and place["key"] else "is refused:"
+        reason = f"{which} {reason[0].lower()}{reason[1:]}".replace("`", "")
+    if reason.startswith("is refused: invalid enum value") and (known := _choices(shape, path)):
+        reason = f"{reason.replace('invalid enum', 'unknown')}; it is one of {known}"
     message = f"{what}: {path or 'the argument list'} {reason}."
     if help_text := _help(shape, path):
         message += f" ({help_text})"
@@ -45,7 +50,21 @@ def unknown_field(name: str, shape: type[msgspec.Struct], what: str) -> InvalidA
 
 
 def _help(shape: type[msgspec.Struct], path: str) -> str:
-    for field in msgspec.structs.fields(shape):
-        if field.name == path:
-            return description(field.type)
-    return ""
+    return description(_type_of(shape, path))
+
+
+def _choices(shape: type[msgspec.Struct], path: str) -> str:
+    return ", ".join(_words(_type_of(shape, path)))
+
+
+def _type_of(shape: type[msgspec.Struct], path: str) -> Any:
+    return next((f.type for f in msgspec.structs.fields(shape) if f.name == path), None)
+
+
+def _words(given: Any) -> Iterator[str]:
+    """The words that a type allows, if it is made of some."""
+    if get_origin(given) is Literal:
+        yield from map(str, get_args(given))
+    else:
+        for part in get_args(given):
+            yield from _words(part)

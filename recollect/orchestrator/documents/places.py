@@ -113,8 +113,13 @@ def opened_folder(place: Place) -> Iterator[int]:
     with refusing(place.path):
         descriptor = os.open(place.root, FOLDER)
     try:
-        for name in place.parts:
+        for depth, name in enumerate(place.parts, 1):
             with refusing(place.path):
+                if depth == len(place.parts) and _is_plain_file(name, descriptor):
+                    raise PathRefused(
+                        f"{place.path!r} is a file, not a folder: index_document reads it.",
+                        path=place.path,
+                    )
                 deeper = os.open(name, FOLDER, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = deeper
@@ -123,15 +128,28 @@ def opened_folder(place: Place) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _is_plain_file(name: str, folder: int) -> bool:
+    return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _is_a_folder(place: Place) -> PathRefused:
+    return PathRefused(
+        f"{place.path!r} is a folder, not a file: sync_documents reads what is in it.",
+        path=place.path,
+    )
+
+
 def read_file(place: Place, bytes_max: int) -> FileContent:
     """What a plain file holds."""
     if not place.parts:
-        raise not_a_file(place.path)
+        raise _is_a_folder(place)
     with opened_folder(Place(place.root, place.parts[:-1])) as folder:
         name = place.parts[-1]
         with refusing(place.path):
             # Opening a device can do something by itself, so it is looked at first.
             before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(before.st_mode):
+                raise _is_a_folder(place)
             if not stat.S_ISREG(before.st_mode):
                 raise not_a_file(place.path)
             descriptor = os.open(name, FILE, dir_fd=folder)

@@ -270,11 +270,15 @@ def test_a_folder_with_too_many_files_is_refused_by_the_name_of_the_limit(root: 
     assert caught.value.details["limit"] == "documents.files_max"
 
 
-def test_a_file_is_no_folder_to_walk(root: Path) -> None:
-    for path in (root / "sub" / "good.md", root / "absent"):
-        top = Roots([str(root)]).place(str(path), "root")
-        with pytest.raises((PathRefused, NotFound)):
-            Walk(top, None, 10).go()
+def test_a_file_is_no_folder_and_a_folder_no_file_and_both_are_told(root: Path) -> None:
+    roots = Roots([str(root)])
+    with pytest.raises(PathRefused, match="is a file, not a folder: index_document"):
+        Walk(roots.place(str(root / "sub" / "good.md"), "root"), None, 100).go()
+    for folder in (root, root / "sub"):
+        with pytest.raises(PathRefused, match="is a folder, not a file: sync_documents"):
+            read_file(roots.place(str(folder), "path"), 1000)
+    with pytest.raises(NotFound):
+        Walk(roots.place(str(root / "absent"), "root"), None, 10).go()
 
 
 @pytest.mark.parametrize(
