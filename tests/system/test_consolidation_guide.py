@@ -36,8 +36,8 @@ def test_the_guide_works_word_for_word(orchestrator: OrchestratorProcess, tmp_pa
         assert ended.returncode == 0, (source, ended.stdout, ended.stderr)
         printed.append(ended.stdout)
     assert "contradiction | Berlin against Paris" in printed[0]
-    assert "Anna lives in Berlin" in printed[1]
+    assert "Clara lives in Berlin" in printed[1]
     assert "4 memories as before, 2 memories removed." in printed[1]
     with orchestrator.client() as client:
-        assert client.count(namespace="user:anna")["count"] == 5
+        assert client.count(namespace="user:clara")["count"] == 5
         assert client.count(namespace="project:city")["count"] == 2
