@@ -93,3 +93,16 @@ def test_a_log_that_was_moved_begins_anew_instead_of_being_moved_by_every_commit
     assert (tmp_path / "t.db-wal").stat().st_size < checkpoints.PAGES_MAX * PAGE_BYTES / 4
     assert writer.execute("SELECT count(*) FROM t").fetchall() == [(3_000,)]
     writer.close()
+
+
+def test_what_has_no_log_does_not_count_as_moved(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    writer = connect(path)
+    plain = apsw.Connection(str(tmp_path / "plain.db"))
+    plain.execute("CREATE TABLE t (x)")
+    checkpointer = Checkpointer(writer, lambda: connect(path))
+    assert checkpointer.move(writer)
+    assert not checkpointer.move(plain)
+    checkpointer.close()
+    plain.close()
+    writer.close()

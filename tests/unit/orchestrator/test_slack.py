@@ -404,6 +404,31 @@ def test_a_kill_in_the_middle_leaves_a_sound_database(tmp_path: Path) -> None:
                 assert str(body).startswith(f"row{num} ")
 
 
+# Needs that nobody else has the database open, as SQLite knows by the locks on its file.
+LEAVE_LOG = """
+import apsw, sys
+try:
+    print(apsw.Connection(sys.argv[1]).pragma("journal_mode", "delete"))
+except apsw.BusyError:
+    print("refused")
+"""
+
+
+def test_the_locks_of_the_process_outlive_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+
+    def leave_log() -> str:
+        command = [sys.executable, "-c", LEAVE_LOG, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    with contextlib.closing(create(path)) as connection:
+        change(connection, random.Random(0), 100)
+        with wiping(path) as work:
+            assert work.once(10)
+        assert leave_log() == "refused"
+    assert leave_log() == "delete"
+
+
 def test_files_of_another_make_are_left_alone(tmp_path: Path) -> None:
     compact = tmp_path / "compact.db"
     connection = apsw.Connection(str(compact))
