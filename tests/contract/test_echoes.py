@@ -151,6 +151,18 @@ def test_what_means_something_else_in_another_case_or_indented_otherwise_is_stor
     assert say(world, f"note: {known}")["echo_of"] == memory_id
 
 
+def test_what_a_document_says_can_be_noted_to_outlast_it(world: World) -> None:
+    def index(text: str) -> None:
+        world(ops.IndexDocument(text=text, source="notes", namespace=HOME), agent="planner")
+
+    index(TEA)
+    found = world(ops.SearchDocuments("green tea"), agent="planner")["results"]
+    assert [chunk["content"] for chunk in found] == [TEA]
+    assert "echo_of" not in say(world, TEA)
+    index("Something else.")
+    assert TEA in [m["content"] for m in world(ops.ListMemories(namespace=HOME))["memories"]]
+
+
 def test_the_same_elsewhere_is_stored(world: World) -> None:
     memory_id = stored(world)
     parent = stored(world, "All about Anna")

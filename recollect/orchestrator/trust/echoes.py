@@ -28,6 +28,7 @@ TEXT_CHARS_MAX = 8_000
 LISTS = ("memories", "results", "related")
 DETAIL = "an echo, not stored again"
 PLAIN_TYPE = "general"
+IS_CHUNK = "SELECT 1 FROM document_chunks WHERE num = ?"
 QUICKEST = GetMemory.spec.name
 
 # What says no more than that something is known already. Anything else before it may turn its
@@ -183,6 +184,9 @@ def known_already(
     for memory_id in likely:
         found = transaction.execute(SELECT_BY_ID, (memory_id,))
         if found and repeats(draft, row := MemoryRow(*found[0]), call.now_us):
+            # What a document says goes with the document; who notes it wants it to stay.
+            if transaction.execute(IS_CHUNK, (row.num,)):
+                continue
             row.seq = record(
                 call,
                 transaction,
