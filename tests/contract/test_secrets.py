@@ -221,6 +221,9 @@ def test_a_file_with_a_secret_is_stored_without_it_or_not_at_all(
     root.mkdir()
     (root / "notes.md").write_text(f"# How to deploy\n\nUse {SECRET} for it.\n")
     (root / "title.md").write_text(f"# About {SECRET}\n\nNothing else.\n")
+    (root / f"{SECRET}.md").write_text("# Named\n\nBy a secret.\n")
+    (root / f"of {SECRET}").mkdir()
+    (root / f"of {SECRET}" / "below.md").write_text("# Below\n\nA secret.\n")
     settings = Settings(
         embedding=EmbeddingSettings(provider="hashed"),
         trust=TrustSettings(secrets=mode),
@@ -228,7 +231,9 @@ def test_a_file_with_a_secret_is_stored_without_it_or_not_at_all(
     )
     world = World(storage_url, tmp_path / "data", settings)
     try:
-        world.send("sync_documents", msgspec.msgpack.encode(ops.SyncDocuments(str(root), HOME)))
+        syncing = msgspec.msgpack.encode(ops.SyncDocuments(str(root), HOME))
+        answer = world.send("sync_documents", syncing)
+        assert not any(mark in str(answer) for mark in MARKS)
         assert not any(mark in everything(world) for mark in MARKS)
         assert ("[masked OpenAI key]" in everything(world)) == (mode == "mask")
     finally:

@@ -25,8 +25,14 @@ from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.trust.secret_shapes import find_secrets, masked
 from recollect.orchestrator.validation import Validator
-from recollect.protocol.errors import RecollectError, UnreadableDocument
+from recollect.protocol.errors import (
+    LimitExceeded,
+    RecollectError,
+    SecretRefused,
+    UnreadableDocument,
+)
 from recollect.protocol.operations import AddMemory
 
 CHUNK_TYPE = "knowledge"
@@ -123,6 +129,19 @@ class Indexing:
         return await self._writes.write(
             call, lambda tx: self._documents.failed(call, tx, facts, error)
         )
+
+    def unfit(self, call: Call, namespace: str, place: Place, size: int = 0) -> DocumentRow | None:
+        """What is told, and not kept, of a file whose path must not be stored: it has a secret in
+        it, and without that it would be another path."""
+        try:
+            self._validator.text("source", place.source, "key_chars_max")
+        except SecretRefused as error:
+            told = masked(place.source, find_secrets(place.source))
+            facts = self._facts(Wanted(namespace), told, "", size)
+            return self._documents.unkept(call, facts, error)
+        except LimitExceeded:
+            pass  # noted when it is read
+        return None
 
     async def waiting(self, call: Call, files: Sequence[tuple[Wanted, Place, int]]) -> None:
         """Note that some files, of a size each, are to be read."""

@@ -131,6 +131,12 @@ class DocumentStore:
         """Note that a document could not be read; what it said before stays."""
         return self._mark(call, transaction, facts, rows.FAILED, error.message)
 
+    def unkept(self, call: Call, facts: Facts, error: RecollectError) -> DocumentRow:
+        """The row that a document would have which could not be read, for it to be told of."""
+        row = self._row(call, None, facts)
+        row.id, row.status, row.error = "", rows.FAILED, error.message
+        return row
+
     def waiting(self, call: Call, transaction: WriteTransaction, facts: Facts) -> DocumentRow:
         """Note that a document is to be read: it is new, or has changed."""
         return self._mark(call, transaction, facts, rows.PENDING, None)

@@ -146,6 +146,8 @@ class Sync:
         if known is not None:
             wanted = Wanted(self._namespace, None, known.document_type, known.trust)
         indexing = self._workshop.indexing
+        if (unfit := indexing.unfit(call, self._namespace, file.place, file.size)) is not None:
+            return self._note_failure(unfit)
         try:
             written = await indexing.file(call, wanted, file.place, known)
         except RecollectError as error:
@@ -165,9 +167,13 @@ class Sync:
         """Let it be seen which files are still to be read."""
         left = [job.file for job in self._jobs if _is_news(job)][:NOTED_MAX]
         if left:
-            wanted = Wanted(self._namespace)
-            files = [(wanted, file.place, file.size) for file in left]
-            await self._workshop.indexing.waiting(self._now(), files)
+            call, wanted, indexing = self._now(), Wanted(self._namespace), self._workshop.indexing
+            files = [
+                (wanted, file.place, file.size)
+                for file in left
+                if indexing.unfit(call, self._namespace, file.place) is None
+            ]
+            await indexing.waiting(call, files)
 
     def _now(self) -> Call:
         return msgspec.structs.replace(self._call, now_us=self._workshop.clock.now_us())
