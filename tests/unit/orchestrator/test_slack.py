@@ -311,6 +311,29 @@ def test_nothing_is_wiped_while_a_reader_needs_what_was_before(tmp_path: Path) -
         check_integrity(reader)
 
 
+def test_nothing_is_wiped_while_somebody_writes_or_the_log_is_not_moved(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with (
+        contextlib.closing(create(path)) as connection,
+        contextlib.closing(connect(path)) as writer,
+    ):
+        soil(connection)
+        assert moving(connection)
+        before = path.read_bytes()
+        writer.set_busy_timeout(0)
+        connection.execute("BEGIN IMMEDIATE")
+        work = Wiping(path, writer, lambda: True, lambda: True, lambda _: None)
+        with pytest.raises(apsw.BusyError):
+            work.once(1)
+        connection.execute("ROLLBACK")
+        # Moved when it looks, and once more before it has the lock, but no longer within it.
+        moved = itertools.chain([True, True], itertools.repeat(False))
+        work = Wiping(path, writer, lambda: next(moved), lambda: True, lambda _: None)
+        assert work.once(1) is None
+        assert path.read_bytes() == before
+        assert not writer.in_transaction
+
+
 def test_readers_and_writers_beside_it_see_only_what_is_stored(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with contextlib.closing(create(path)) as connection:

@@ -1,0 +1,82 @@
+"""P1: an acknowledged write survives kill -9, also while the file is wiped beneath it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
+from tests.faults import counts
+from tests.faults.ledger import Trial
+from tests.faults.scrubbed_store import generations
+
+KILLS = counts.pick(3, 100)
+ACKS_MAX = 400  # before it is killed
+BUSY_MS = 50
+
+
+@pytest.mark.timeout(counts.timeout_s(60))
+@pytest.mark.parametrize("page_bytes", [512, 4096, 65_536])
+def test_a_store_that_is_scrubbed_all_the_time_loses_nothing(
+    tmp_path: Path, page_bytes: int
+) -> None:
+    chance = random.Random(counts.SEED + page_bytes)
+    with Trial("P1") as trial:
+        for _ in range(KILLS):
+            acknowledged = work_until_killed(tmp_path, chance, page_bytes)
+            assert acknowledged, "it wrote nothing"
+            session = SqliteSession(tmp_path / DATABASE_NAME, page_cache_mb=8, readonly=False)
+            with closing(session.connection):
+                found = generations(session)
+                assert session.execute("PRAGMA page_size") == [(page_bytes,)]
+            trial.case(len(acknowledged))
+            for num, generation in acknowledged.items():
+                if found.get(num, 0) < generation:
+                    trial.violated(f"row {num} is {found.get(num)} and was {generation}")
+
+
+def work_until_killed(folder: Path, chance: random.Random, page_bytes: int) -> dict[int, int]:
+    """The last generation of each row that was acknowledged."""
+    seed, acks = chance.randrange(1_000_000), chance.randint(1, ACKS_MAX)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tests.faults.scrubbed_store"),
+            *(str(folder), str(seed), str(page_bytes)),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "begun\n"
+            lines = [process.stdout.readline()]
+            with closing(apsw.Connection(str(folder / DATABASE_NAME))) as other:
+                other.set_busy_timeout(BUSY_MS)
+                for number in range(acks):
+                    lines.append(process.stdout.readline())
+                    if number % 20 == 0:
+                        checkpoint(other, chance)
+            assert process.poll() is None, "it ended by itself"
+        finally:
+            process.kill()
+        # A line that was cut off was said of a write nevertheless, but not to the end.
+        lines += process.stdout.read().splitlines(keepends=True)
+    return {
+        int(num): int(generation)
+        for num, generation in (line.split() for line in lines if line.endswith("\n"))
+    }
+
+
+def checkpoint(connection: apsw.Connection, chance: random.Random) -> None:
+    """Move the log, as another process may."""
+    mode = chance.choice([apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_TRUNCATE])
+    with suppress(apsw.BusyError):
+        connection.wal_checkpoint(mode=mode)
