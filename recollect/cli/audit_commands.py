@@ -64,7 +64,10 @@ def audit(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show who did what, the latest first; or verify that nobody changed the log."""
+    """Show who did what, the latest first; or verify that nobody changed the log.
+
+    For example: `recollect audit --task launch-7 --since 2026-01-31`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         if verify or expect is not None:
             return _verify(client, expect, as_json=as_json)

@@ -96,7 +96,10 @@ def index(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Read a document into the memory; of one that is known, only what changed."""
+    """Read a document into the memory; of one that is known, only what changed.
+
+    For example: `recollect documents index handbook/pump.md --namespace project:pump`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         given = path == "-"
         if source is not None and not given:
@@ -154,7 +157,10 @@ def sync(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Bring the documents of a folder up to date: new, changed and deleted files."""
+    """Bring the documents of a folder up to date: new, changed and deleted files.
+
+    For example: `recollect documents sync handbook --namespace project:pump`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         folder = os.path.abspath(os.path.expanduser(root))
         with _showing(quiet=as_json) as report:
@@ -245,7 +251,10 @@ def list_(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """List documents, by their source."""
+    """List documents, by their source.
+
+    For example: `recollect documents list --status failed`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         # Whether there is such a status, the orchestrator says.
         wanted = cast(Literal["synced"] | None, status)
@@ -312,7 +321,10 @@ def search(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find passages of documents by words and meaning, each with where it stands."""
+    """Find passages of documents by words and meaning, each with where it stands.
+
+    For example: `recollect documents search "How do I start the pump?"`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         document_id = None if document is None else _whole_id(client, document)
         answer = client.search_documents(
@@ -343,7 +355,10 @@ def delete(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Delete a document and its chunks from the memory; the file stays."""
+    """Delete a document and its chunks from the memory; the file stays.
+
+    For example: `recollect documents delete 56911517`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.delete_document(_whole_id(client, document_id))
         if as_json:

@@ -67,7 +67,10 @@ def put(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Store a value under a key: new, or as the next version of what is there."""
+    """Store a value under a key: new, or as the next version of what is there.
+
+    For example: `recollect put user:alice editor vim`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         given = content_from(value)
         answer = client.put(
@@ -106,7 +109,10 @@ def namespaces(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """List the namespaces that hold memories."""
+    """List the namespaces that hold memories.
+
+    For example: `recollect namespaces user`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = _listed(client, prefix, limit)
         if as_json:

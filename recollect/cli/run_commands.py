@@ -32,7 +32,10 @@ def conflicts(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show memories that nearly repeat one another, or contradict one another."""
+    """Show memories that nearly repeat one another, or contradict one another.
+
+    For example: `recollect conflicts user:anna`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.find_conflicts(namespace, limit, timeout=PATIENCE_S)
         if as_json:
@@ -57,7 +60,10 @@ def consolidate(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Settle what repeats or contradicts. What is given up is archived, and can be undone."""
+    """Settle what repeats or contradicts. What is given up is archived, and can be undone.
+
+    For example: `recollect consolidate user:anna --strategy merge --dry-run`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         chosen = cast("Literal['keep_latest', 'keep_most_trusted', 'merge', 'llm_based']", strategy)
         answer = client.consolidate(namespace, chosen, dry_run, limit=limit, timeout=PATIENCE_S)
@@ -81,7 +87,10 @@ def forget_source(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Take back all that a source wrote, and all that was made from it."""
+    """Take back all that a source wrote, and all that was made from it.
+
+    For example: `recollect forget-source crawler --dry-run`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.forget_source(source, dry_run, namespace=namespace, timeout=PATIENCE_S)
         if as_json:
@@ -102,7 +111,10 @@ def undo(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Undo a run: what it archived or deleted is back, what it wrote is gone."""
+    """Undo a run: what it archived or deleted is back, what it wrote is gone.
+
+    For example: `recollect undo RUN`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.undo(_whole_run_id(client, run), timeout=PATIENCE_S)
         if as_json:
@@ -121,7 +133,10 @@ def runs(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show runs, the latest first."""
+    """Show runs, the latest first.
+
+    For example: `recollect runs --limit 5`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.list_runs(namespace, kind, limit=limit)
         if as_json:

@@ -45,7 +45,10 @@ def list_(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """List sessions, the newest first."""
+    """List sessions, the newest first.
+
+    For example: `recollect sessions list --user alice --status active`
+    """
     if active and (status or app):
         raise typer.BadParameter("--active goes with --user alone.")
     with calling(endpoint, key_file, as_json=as_json) as client:
@@ -75,7 +78,10 @@ def show(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show a session with its state and its last events."""
+    """Show a session with its state and its last events.
+
+    For example: `recollect sessions show ID`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.get_session(session_id, events=events)
         if as_json:
@@ -95,7 +101,10 @@ def events(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the events of a session in their order."""
+    """Show the events of a session in their order.
+
+    For example: `recollect sessions events ID --after 100`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.list_events(session_id, limit, after)
         if as_json:
@@ -117,7 +126,10 @@ def end(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """End a session: it takes no more events, and its temporary state is gone."""
+    """End a session: it takes no more events, and its temporary state is gone.
+
+    For example: `recollect sessions end ID`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer: SessionChanged
         if archive and client.get_session(session_id, events=0)["session"]["session_status"] in (
