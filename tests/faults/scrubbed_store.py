@@ -1,7 +1,7 @@
 """A store that is written, read, backed up and scrubbed all at once, until it is killed.
 
 Run as a module with a folder, a seed and the bytes of a page. It says `begun`, and then a line for
-each write that was acknowledged.
+each write that was acknowledged and each scrubbing that was finished.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteStorage
 ROWS = 240
 WRITERS = 3
 BODY_BYTES_MAX = 12_000
+PAUSE_S_MAX = 0.2  # for readers: what they still need is not wiped
+SCRUBBED = "scrubbed"
 SET = "INSERT OR REPLACE INTO properties (name, value) VALUES (?, ?)"
 REMOVE = "DELETE FROM properties WHERE name = ?"
 ROWS_FROM = "SELECT substr(name, 5), value FROM properties WHERE name LIKE ? ORDER BY name"
@@ -76,15 +78,18 @@ async def serve(folder: Path, chance: random.Random) -> None:
     async def read() -> None:
         while True:
             await storage.read(lambda session: [generations(session) for _ in range(2)])
+            await asyncio.sleep(chance.uniform(0, PAUSE_S_MAX))
 
     async def back_up() -> None:
         while True:
             await storage.backup(str(folder / "backup"))
             shutil.rmtree(folder / "backup")
+            await asyncio.sleep(chance.uniform(0, PAUSE_S_MAX))
 
     async def scrub() -> None:
         while True:
-            await storage.scrub()
+            if await storage.scrub():
+                print(SCRUBBED, flush=True)
 
     print("begun", flush=True)
     async with asyncio.TaskGroup() as tasks:
