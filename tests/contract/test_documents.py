@@ -438,6 +438,23 @@ def test_a_file_whose_name_is_not_utf_8_stays_what_it_is(world: World, folder: P
     assert world(ListDocuments())["documents"] == []
 
 
+def test_an_error_of_a_path_that_is_not_utf_8_is_answered(world: World, folder: Path) -> None:
+    below = os.fsencode(folder) + b"/sub\xfe"
+    os.mkdir(below)
+    os.symlink(below, folder / "link")
+    with open(below + b"/file.txt", "wb") as file:
+        file.write(b"words\n")
+    for operation, refusal in (
+        (SyncDocuments(str(folder / "link" / "absent")), errors.NotFound),
+        (SyncDocuments(str(folder / "link" / "file.txt")), errors.PathRefused),
+        (IndexDocument(str(folder / "link" / "absent.txt")), errors.NotFound),
+        (IndexDocument(str(folder / "link")), errors.PathRefused),
+    ):
+        with pytest.raises(refusal) as caught:
+            world(operation)
+        assert "sub\\xfe" in caught.value.details["path"]
+
+
 def test_documents_behind_a_wall_look_absent(world: World, folder: Path) -> None:
     def identity(name: str, *grants: tuple[str, str]) -> Identity:
         return Identity(name, Grants(tuple(Grant(p, a) for p, a in grants)))  # type: ignore[arg-type]

@@ -117,8 +117,8 @@ def opened_folder(place: Place) -> Iterator[int]:
             with refusing(place.path):
                 if depth == len(place.parts) and _is_plain_file(name, descriptor):
                     raise PathRefused(
-                        f"{place.path!r} is a file, not a folder: index_document reads it.",
-                        path=place.path,
+                        f"{place.source!r} is a file, not a folder: index_document reads it.",
+                        path=place.source,
                     )
                 deeper = os.open(name, FOLDER, dir_fd=descriptor)
             os.close(descriptor)
@@ -134,8 +134,8 @@ def _is_plain_file(name: str, folder: int) -> bool:
 
 def _is_a_folder(place: Place) -> PathRefused:
     return PathRefused(
-        f"{place.path!r} is a folder, not a file: sync_documents reads what is in it.",
-        path=place.path,
+        f"{place.source!r} is a folder, not a file: sync_documents reads what is in it.",
+        path=place.source,
     )
 
 
@@ -184,6 +184,7 @@ def _read(place: Place, descriptor: int, bytes_max: int) -> FileContent:
 @contextmanager
 def refusing(path: str) -> Iterator[None]:
     """Say in our words what the system says of a path."""
+    path = spelled(path)
     try:
         yield
     except FileNotFoundError:
@@ -198,6 +199,7 @@ def refusing(path: str) -> Iterator[None]:
 
 def not_a_file(path: str) -> PathRefused:
     """Why something within a root is not read."""
+    path = spelled(path)
     return PathRefused(
         f"{path!r} is not a plain file or folder, or was exchanged for a link while it was "
         "opened. Links, devices, pipes and sockets are not read.",
