@@ -72,6 +72,8 @@ def show_consolidated(answer: Consolidated) -> None:
     if answer["skipped"]:
         done += f", {counted(answer['skipped'], 'conflict')} left"
     note(f"{done}.")
+    if answer["refusal"]:
+        note(f"It would be refused: {one_line(answer['refusal'])}")
     _tell_undo(answer["run_id"])
 
 

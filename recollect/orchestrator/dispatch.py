@@ -328,7 +328,11 @@ class Dispatcher:
             self._errors.report(
                 "orchestrator", error.code, error.message, now_us, context={"operation": name}
             )
-        body = _encode(error.reply())
+        try:
+            body = _encode(error.reply())
+        except (TypeError, ValueError, OverflowError) as unsendable:
+            # It quotes something that no text can hold; whoever waits is answered all the same.
+            body = _encode(_defect(name, unsendable).reply())
         answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
 
 

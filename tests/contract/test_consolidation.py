@@ -291,14 +291,17 @@ def test_a_run_that_would_shrink_too_much_does_nothing(world: World) -> None:
     for _ in range(3):
         add(world, "Anna prefers green tea")
     before = state(world)
-    for dry_run in (True, False):
-        with pytest.raises(errors.LimitExceeded) as refused:
-            world(ops.Consolidate(HOME, "keep_latest", dry_run))
-        assert refused.value.details["limit"] == "consolidation.shrink_max"
-        assert (refused.value.details["actual"], refused.value.details["maximum"]) == (2, 1)
+    with pytest.raises(errors.LimitExceeded) as refused:
+        world(ops.Consolidate(HOME, "keep_latest"))
+    assert refused.value.details["limit"] == "consolidation.shrink_max"
+    assert (refused.value.details["actual"], refused.value.details["maximum"]) == (2, 1)
+    # A dry run shows it all the same, and says that it would be refused.
+    shown = world(ops.Consolidate(HOME, "keep_latest", True))
+    assert (shown["archived"], shown["refusal"]) == (2, refused.value.message)
     assert state(world) == before
     assert world(ops.ListRuns())["runs"] == []
     filled(world, 1)
+    assert world(ops.Consolidate(HOME, "keep_latest", True))["refusal"] is None
     assert world(ops.Consolidate(HOME, "keep_latest"))["archived"] == 2
 
 

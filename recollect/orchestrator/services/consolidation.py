@@ -97,11 +97,15 @@ class ConsolidationService:
         found = await self._looking.find(call, operation.namespace)
         chosen = sorted(found.conflicts, key=lambda conflict: not conflict.settleable)[:limit]
         settlements = await self._plan(call, operation, chosen)
-        self._check_shrinking(operation, settlements, found)
+        refusal = self._too_much(operation, settlements, found)
+        if refusal is not None and not operation.dry_run:
+            raise refusal
         # Where nothing is to be done there is nothing to undo, and so no run.
         if operation.dry_run or all(settlement.skipped for settlement in settlements):
             outcomes = [_expected(settlement) for settlement in settlements]
-            return _answer(operation, None, found.examined, outcomes)
+            answer = _answer(operation, None, found.examined, outcomes)
+            answer["refusal"] = refusal.message if refusal is not None else None
+            return answer
         outcomes = []
 
         async def work(progress: Progress) -> dict[str, Any]:
@@ -198,21 +202,23 @@ class ConsolidationService:
         if self._draining():
             raise ShuttingDown("The orchestrator is shutting down; begin the run anew later.")
 
-    def _check_shrinking(
+    def _too_much(
         self, operation: Consolidate, settlements: Sequence[Settlement], found: Found
-    ) -> None:
+    ) -> LimitExceeded | None:
+        """Why the whole of it is not done, if it would leave too little."""
         fewer = sum(settlement.shrinks_by for settlement in settlements)
         most = self._settings.shrink_max * found.total
-        if fewer > most:
-            raise LimitExceeded(
-                f"{operation.namespace} would have {fewer:,} memories less of {found.total:,}, "
-                f"more than the part of {self._settings.shrink_max:g} that "
-                "consolidation.shrink_max allows: nothing was done. See what it would do with "
-                "dry_run and a smaller limit, or raise consolidation.shrink_max.",
-                limit="consolidation.shrink_max",
-                maximum=int(most),
-                actual=fewer,
-            )
+        if fewer <= most:
+            return None
+        return LimitExceeded(
+            f"{operation.namespace} would have {fewer:,} memories less of {found.total:,}, "
+            f"more than the part of {self._settings.shrink_max:g} that "
+            "consolidation.shrink_max allows: nothing is done. Look at it with dry_run; then "
+            "settle fewer with a smaller limit, or raise consolidation.shrink_max.",
+            limit="consolidation.shrink_max",
+            maximum=int(most),
+            actual=fewer,
+        )
 
     def _draft(self, call: Call, settlement: Settlement) -> MemoryRow | None:
         if not settlement.writes:
@@ -248,6 +254,7 @@ class ConsolidationService:
             "archived": told.get("archived", 0),
             "skipped": told.get("skipped", 0),
             "examined": told.get("examined", 0),
+            "refusal": None,
         }
 
 
@@ -273,6 +280,7 @@ def _answer(
         "archived": sum(len(group["archived_ids"]) for group in groups),
         "skipped": sum(group["skipped"] is not None for group in groups),
         "examined": examined,
+        "refusal": None,
     }
 
 

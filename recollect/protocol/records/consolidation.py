@@ -64,6 +64,8 @@ class Consolidated(TypedDict):
     archived: int
     skipped: int
     examined: int
+    refusal: str | None
+    """Of a dry run: why a real one would do nothing, if so."""
 
 
 class SourceForgotten(TypedDict):
