@@ -74,9 +74,9 @@ class Caller:
         event = recv_monitor_message(self._monitor)["event"]
         return bool(event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
-    def has_answer(self) -> bool:
-        """Whether anything at all has come back by now."""
-        return bool(self._dealer.poll(0))
+    def has_answer(self, within_s: float = 0.0) -> bool:
+        """Whether anything at all has come back by then."""
+        return bool(self._dealer.poll(int(1000 * within_s)))
 
     def answer(self) -> Any:
         """What came back."""

@@ -48,7 +48,8 @@ def test_a_document_goes_in_is_found_and_goes(recollect: CommandLine, library: P
 
     found = recollect("documents", "search", "which cord do I pull?", "-n", "project:pump")
     assert found.code == 0 and "Pull the blue cord twice" in found.out
-    assert f"Pump guide · {library}/guide.md:1" in found.out
+    # A long path has a line of its own, or several.
+    assert f"{library}/guide.md:1" in "".join(found.out.split())
     [hit] = recollect("documents", "search", "cord", "--json").json()["results"]
     assert hit["metadata"]["position"] == 1
 
