@@ -51,7 +51,7 @@ def test_a_store_that_is_scrubbed_all_the_time_loses_nothing(
 def work_until_killed(
     folder: Path, chance: random.Random, page_bytes: int, *, at_least: int
 ) -> list[str]:
-    """What it said, line by line; it was scrubbed at least so often, if it did not take too long."""
+    """What it said, line by line; scrubbed at least so often, if that did not take too long."""
     seed, acks = chance.randrange(1_000_000), chance.randint(1, ACKS_MAX)
     process = subprocess.Popen(
         [
