@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults import ledger
+from tests.harness import postgres
 from tests.harness.processes import OrchestratorProcess
 
 
@@ -20,7 +21,11 @@ def orchestrator(tmp_path: Path) -> Iterator[OrchestratorProcess]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write down what became of the promises; a run in several processes has one book."""
+    """Leave no server behind; write down what became of the promises.
+
+    A run in several processes has one book.
+    """
+    postgres.stop()
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
         told["promises"] = ledger.RUN.sums

