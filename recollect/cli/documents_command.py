@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated, Literal, cast
 
 import typer
@@ -14,6 +12,7 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
+from recollect.cli.counting import Report, counting
 from recollect.cli.failures import USAGE, Failure
 from recollect.cli.found_views import show_degraded, show_found
 from recollect.cli.given import content_from
@@ -22,7 +21,6 @@ from recollect.cli.output import (
     ago,
     clean,
     counted,
-    err,
     note,
     one_line,
     out,
@@ -54,7 +52,6 @@ Home = Annotated[
     str,
     typer.Option("--namespace", "-n", help="The namespace to put it in.", metavar="NAMESPACE"),
 ]
-Report = Callable[[DocumentsSynced], None]
 
 
 @documents.command("index")
@@ -163,7 +160,7 @@ def sync(
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
         folder = os.path.abspath(os.path.expanduser(root))
-        with _showing(quiet=as_json) as report:
+        with counting("syncing", quiet=as_json, left=GOES_ON) as report:
             answer = _until_complete(client, folder, namespace, pattern, report)
         if as_json:
             return print_json(answer)
@@ -184,7 +181,7 @@ def _until_complete(
     while True:
         answer = client.sync_documents(folder, namespace, pattern=pattern, timeout=SYNC_S)
         synced, removed = synced + answer["synced"], removed + answer["removed"]
-        report(answer)
+        report("syncing", answer["done"], answer["files"])
         if answer["complete"]:
             # What an earlier call has synced, the last one found unchanged.
             unchanged = answer["unchanged"] - (synced - answer["synced"])
@@ -204,34 +201,6 @@ def _show_failures(answer: DocumentsSynced) -> None:
         note(f"  {clean(failure['source'])}: {one_line(failure['error'] or '')}")
     if answer["failed"] > FAILURES_SHOWN:
         note("`recollect documents list --status failed` shows them all.")
-
-
-@contextmanager
-def _showing(*, quiet: bool) -> Iterator[Report]:
-    """A bar for how far it is, on a terminal."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    bars = Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal)
-    try:
-        with bars:
-            task = bars.add_task("syncing", total=None)
-            yield lambda answer: bars.update(task, completed=answer["done"], total=answer["files"])
-    except KeyboardInterrupt:
-        if not quiet:
-            note(GOES_ON, "yellow")
-        raise
 
 
 @documents.command("list")

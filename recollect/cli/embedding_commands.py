@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, Literal, cast
 
 import typer
@@ -12,6 +10,7 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
+from recollect.cli.counting import Report, counting
 from recollect.cli.failures import Failure
 from recollect.cli.output import clean, err, note, out, print_json
 from recollect.client import MemoryClient
@@ -19,7 +18,6 @@ from recollect.client import MemoryClient
 POLL_S = 0.2
 # The last one: the new model is in use, and what belonged to the old one is being removed.
 UNDER_WAY = ("running", "waiting", "clearing")
-Report = Callable[[str, int, int | None], object]
 """Takes what is being done, how many are done, and of how many."""
 
 IN_BACKGROUND = "It goes on in the background; `recollect stats` shows how far it is."
@@ -55,7 +53,8 @@ def reembed(
 ) -> None:
     """Embed all memories anew with another model, in the background; searches go on meanwhile."""
     with calling(endpoint, key_file, as_json=as_json) as client:
-        with _showing(quiet=as_json or not wait) as report:
+        quiet = as_json or not wait
+        with counting("embedding", quiet=quiet, left=IN_BACKGROUND) as report:
             # Whether there is such a provider, the orchestrator says.
             answer = client.reembed(model, cast(Literal["local"], provider), dimensions)
             if wait and answer["state"] != "done":
@@ -69,37 +68,6 @@ def reembed(
             return out.print(Text.assemble(("All memories are embedded with ", "green"), name))
         out.print(f"Embedding all memories anew with {name}.", markup=False)
         note(IN_BACKGROUND)
-
-
-@contextmanager
-def _showing(*, quiet: bool) -> Iterator[Report]:
-    """A bar for how far it is; Ctrl-C ends only the showing."""
-    # Brought in before anything is begun, so that Ctrl-C meanwhile leaves nothing begun.
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    bars = Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal)
-    try:
-        with bars:
-            task = bars.add_task("embedding", total=None)
-            yield lambda told, done, total: bars.update(
-                task, description=told, completed=done, total=total
-            )
-    except KeyboardInterrupt:
-        if not quiet:
-            note(IN_BACKGROUND, "yellow")
-        raise
 
 
 def _until_done(client: MemoryClient, model: str, report: Report) -> str:
