@@ -15,6 +15,7 @@ DIMENSIONS = 64
 EMBEDDER = HashedEmbedder(DIMENSIONS)
 # The full text keeps of each word only what is not the beginning of the word before it.
 TAIL_CHARS = 8
+READ_TRIES = 100
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -40,8 +41,7 @@ class Secret(msgspec.Struct, frozen=True):
 def found(secrets: list[Secret], *places: Path) -> list[str]:
     """Which traces are in which files."""
     hits = []
-    for path in files(*places):
-        content = path.read_bytes()
+    for path, content in contents(*places).items():
         hits += [
             f"{what} of {secret.what} in {path.name}"
             for secret in secrets
@@ -49,6 +49,17 @@ def found(secrets: list[Secret], *places: Path) -> list[str]:
             if trace in content
         ]
     return hits
+
+
+def contents(*places: Path) -> dict[Path, bytes]:
+    """What all files at or below some places hold, none of which went away or was renamed meanwhile:
+    what it held could be somewhere else by then."""
+    for _ in range(READ_TRIES):
+        try:
+            return {path: path.read_bytes() for path in files(*places)}
+        except FileNotFoundError:
+            continue
+    raise AssertionError("the files do not stay long enough to be read")
 
 
 def files(*places: Path) -> list[Path]:
