@@ -52,8 +52,11 @@ def found(secrets: list[Secret], *places: Path) -> list[str]:
 
 
 def contents(*places: Path) -> dict[Path, bytes]:
-    """What all files at or below some places hold, none of which went away or was renamed meanwhile:
-    what it held could be somewhere else by then."""
+    """What all files at or below some places hold.
+
+    If one is gone when it is its turn, what it held may be somewhere else by then: all are read
+    again.
+    """
     for _ in range(READ_TRIES):
         try:
             return {path: path.read_bytes() for path in files(*places)}
