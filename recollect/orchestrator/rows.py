@@ -114,23 +114,34 @@ def strength_at(row: MemoryRow, now_us: int) -> float:
 
 def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:
     """The memory as callers see it."""
-    return with_strength(lasting_record(row), row, now_us)
+    record = lasting_record(row)
+    _strengthen(record, row, now_us)
+    return record
 
 
 def with_strength(lasting: MemoryRecord, row: MemoryRow, now_us: int) -> MemoryRecord:
-    """A record with what changes by the moment and by every read."""
-    return {
-        **lasting,
-        "strength": strength_at(row, now_us),
-        "stability_s": row.stability_s,
-        "access_count": row.access_count,
-        "last_accessed_at": to_iso(row.last_access_us),
-        "fades_at": to_iso(row.fades_us),
-    }
+    """A record with what changes by the moment and by every read; the lasting part stays."""
+    record = lasting.copy()
+    _strengthen(record, row, now_us)
+    return record
+
+
+def _strengthen(record: MemoryRecord, row: MemoryRow, now_us: int) -> None:
+    record["strength"] = strength_at(row, now_us)
+    record["stability_s"] = row.stability_s
+    record["access_count"] = row.access_count
+    record["last_accessed_at"] = (
+        record["created_at"] if row.last_access_us == row.created_us else to_iso(row.last_access_us)
+    )
+    record["fades_at"] = to_iso(row.fades_us)
 
 
 def lasting_record(row: MemoryRow) -> MemoryRecord:
     """What of a record stays the same until the memory is written again."""
+    # Lists of memories spend their time here. Most have neither metadata nor tags, and were never
+    # changed: what is the same is not made twice.
+    created_at = to_iso(row.created_us)
+    unchanged = row.updated_us == row.created_us
     return {
         "id": row.id,
         "seq": row.seq,
@@ -142,8 +153,8 @@ def lasting_record(row: MemoryRow) -> MemoryRecord:
         "memory_tier": row.tier,
         "content": row.content,
         "value": None if row.value is None else decode_json(row.value),
-        "metadata": decode_json(row.metadata),
-        "tags": decode_json(row.tags),
+        "metadata": {} if row.metadata == "{}" else decode_json(row.metadata),
+        "tags": [] if row.tags == "[]" else decode_json(row.tags),
         "importance": row.importance,
         "strength": 0.0,
         "stability_s": 0.0,
@@ -158,8 +169,8 @@ def lasting_record(row: MemoryRow) -> MemoryRecord:
         "trust": row.trust,
         "valid_from": to_iso_or_none(row.valid_from_us),
         "valid_to": to_iso_or_none(row.valid_to_us),
-        "created_at": to_iso(row.created_us),
-        "updated_at": to_iso(row.updated_us),
+        "created_at": created_at,
+        "updated_at": created_at if unchanged else to_iso(row.updated_us),
         "expires_at": to_iso_or_none(row.expires_us),
         "archived_at": to_iso_or_none(row.archived_us),
         "deleted_at": to_iso_or_none(row.deleted_us),

@@ -71,7 +71,7 @@ class KeyedReadService:
     @reads(HistoryByKey)
     def history_by_key(
         self, call: Call, operation: HistoryByKey
-    ) -> asyncio.Future[records.MemoryHistory]:
+    ) -> records.MemoryHistory | asyncio.Future[records.MemoryHistory]:
         place = self._keys.place(operation.namespace, operation.key)
         return self._listing.history_of(
             call, operation, lambda session: self._keys.last(call, session, place)

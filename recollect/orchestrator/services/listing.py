@@ -33,6 +33,7 @@ SELECT snapshot FROM versions WHERE num = ? AND version < ? ORDER BY version DES
 """
 SORT_COLUMNS = {"created_at": "created_us", "updated_at": "updated_us", "importance": "importance"}
 NUM_MAX = (1 << 63) - 1
+VERSIONS_AT_HAND_MAX = 10
 
 
 class ListingService:
@@ -125,7 +126,9 @@ class ListingService:
         return self._storage.read(read)
 
     @reads(History)
-    def history(self, call: Call, operation: History) -> asyncio.Future[records.MemoryHistory]:
+    def history(
+        self, call: Call, operation: History
+    ) -> records.MemoryHistory | asyncio.Future[records.MemoryHistory]:
         def find(session: Session) -> MemoryRow:
             current = self._store.find(call, session, operation.memory_id)
             if current is None:
@@ -136,7 +139,7 @@ class ListingService:
 
     def history_of(
         self, call: Call, operation: History | HistoryByKey, find: Find
-    ) -> asyncio.Future[records.MemoryHistory]:
+    ) -> records.MemoryHistory | asyncio.Future[records.MemoryHistory]:
         """A page of the versions of a memory, however it is found."""
         limit = self._validator.page(operation.limit)
         position = read_cursor(operation, operation.cursor, 2)
@@ -164,6 +167,9 @@ class ListingService:
                 "cursor": cursor,
             }
 
+        # A few versions are there sooner than a thread is.
+        if self._storage.inline_reads and limit <= VERSIONS_AT_HAND_MAX:
+            return self._storage.read_inline(read)
         return self._storage.read(read)
 
 
