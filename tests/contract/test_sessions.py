@@ -31,6 +31,7 @@ from recollect.protocol.operations import (
     UpdateMemory,
     UpdateStatus,
 )
+from tests.harness import postgres
 from tests.harness.somebody import somebody
 from tests.harness.worlds import World
 
@@ -274,6 +275,7 @@ def files_with(world: World, marker: str) -> list[str]:
     if not world.storage.inline_reads:
         [(folder,)] = read(world, lambda session: session.execute("SHOW data_directory"))
         folders.append(Path(folder))
+        postgres.checkpoint()
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
     return [str(file) for file in files if marker.encode() in bytes_of(file)]
 

@@ -68,6 +68,14 @@ def new_database() -> str:
     return uri.replace("/postgres?", f"/{name}?")
 
 
+def checkpoint() -> None:
+    """Have all that was written in the server's files."""
+    import psycopg
+
+    with psycopg.connect(server_uri(), autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+
+
 def stop() -> None:
     """End the server, if it was started, and leave nothing of it."""
     global _server
