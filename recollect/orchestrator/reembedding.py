@@ -322,10 +322,9 @@ async def embedded_singly(
     made: list[tuple[MemoryRow, Pooled]] = []
     for row, text in zip(rows, texts, strict=True):
         try:
-            [pooled] = await embedding.pooled([text])
-            made.append((row, pooled))
+            made.append((row, await _alone(embedding, text, f"{HARMLESS} {row.num}")))
         except EmbedderUnavailable as error:
-            await embedding.pooled([f"{HARMLESS} {row.num}"])
+            await embedding.pooled([f"{HARMLESS} {row.num} again"])
             log.warning(
                 "A memory could not be embedded.",
                 action="embed",
@@ -333,6 +332,20 @@ async def embedded_singly(
                 reason=error.message,
             )
     return made
+
+
+async def _alone(embedding: Embedding, text: str, harmless: str) -> Pooled:
+    """What the embedder makes of one text.
+
+    A first refusal may be meant for what was left of an earlier batch and went with it; once a
+    harmless text is through, that is gone.
+    """
+    try:
+        [pooled] = await embedding.pooled([text])
+    except EmbedderUnavailable:
+        await embedding.pooled([harmless])
+        [pooled] = await embedding.pooled([text])
+    return pooled
 
 
 def _gone(nums: list[int], session: Session) -> list[int]:
