@@ -8,7 +8,7 @@ restart goes on where it was.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -18,17 +18,16 @@ import structlog
 from recollect.orchestrator.embedding.choosing import ACTIVE, TARGET
 from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
-from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.index_loading import drop_gone, load_index
-from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.off_loop import to_the_end
+from recollect.orchestrator.refused_texts import embedded_singly
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.orchestrator.storage.properties import set_property
-from recollect.protocol.errors import EmbedderUnavailable, RecollectError
+from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
 
@@ -37,7 +36,6 @@ CATCH_UP_ROWS = 256
 CLEAR_ROWS = 2_000
 BEHIND_MAX = 1_000_000
 GRACE_S = 0.2
-HARMLESS = "A harmless text."
 CLEAR_PAUSE_S = 0.02
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
@@ -303,49 +301,6 @@ def _behind(since_seq: int, session: Session) -> tuple[int, int | None, list[Mem
     # Several may share a number: the page's last one is looked at again.
     reached_seq = int(found[-1][1]) - 1 if len(found) == CATCH_UP_ROWS else None
     return int(seq), reached_seq, rows
-
-
-async def embedded_singly(
-    embedding: Embedding, rows: Sequence[MemoryRow]
-) -> list[tuple[MemoryRow, Pooled]]:
-    """What the embedder makes of some memories; one that it refuses is left out.
-
-    Whether it refuses a text or is away, a harmless text tells.
-    """
-    if not rows:
-        return []
-    texts = [meaning_of(row) for row in rows]
-    try:
-        return list(zip(rows, await embedding.pooled(texts), strict=True))
-    except EmbedderUnavailable:
-        await embedding.pooled([HARMLESS])
-    made: list[tuple[MemoryRow, Pooled]] = []
-    for row, text in zip(rows, texts, strict=True):
-        try:
-            made.append((row, await _alone(embedding, text, f"{HARMLESS} {row.num}")))
-        except EmbedderUnavailable as error:
-            await embedding.pooled([f"{HARMLESS} {row.num} again"])
-            log.warning(
-                "A memory could not be embedded.",
-                action="embed",
-                memory_id=row.id,
-                reason=error.message,
-            )
-    return made
-
-
-async def _alone(embedding: Embedding, text: str, harmless: str) -> Pooled:
-    """What the embedder makes of one text.
-
-    A first refusal may be meant for what was left of an earlier batch and went with it; once a
-    harmless text is through, that is gone.
-    """
-    try:
-        [pooled] = await embedding.pooled([text])
-    except EmbedderUnavailable:
-        await embedding.pooled([harmless])
-        [pooled] = await embedding.pooled([text])
-    return pooled
 
 
 def _gone(nums: list[int], session: Session) -> list[int]:
