@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from recollect.config.agents import ContextSettings, OperationalSettings, TiersSettings
 from recollect.config.sharing import (
     AccessSettings,
     ConsolidationSettings,
@@ -284,6 +285,7 @@ __all__ = [
     "CircuitBreakerSettings",
     "ClientSettings",
     "ConsolidationSettings",
+    "ContextSettings",
     "DecaySettings",
     "DocumentsSettings",
     "EmbeddingSettings",
@@ -292,11 +294,13 @@ __all__ = [
     "LimitsSettings",
     "LoggingSettings",
     "NetworkSettings",
+    "OperationalSettings",
     "RecallSettings",
     "RedisSettings",
     "SessionsSettings",
     "Settings",
     "StorageSettings",
+    "TiersSettings",
     "TrustSettings",
 ]
 
@@ -316,6 +320,9 @@ class Settings(Struct, frozen=True):
     sessions: SessionsSettings = SessionsSettings()
     documents: DocumentsSettings = DocumentsSettings()
     consolidation: ConsolidationSettings = ConsolidationSettings()
+    operational: OperationalSettings = OperationalSettings()
+    context: ContextSettings = ContextSettings()
+    tiers: TiersSettings = TiersSettings()
     redis: RedisSettings = RedisSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
     client: ClientSettings = ClientSettings()

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -82,7 +83,10 @@ from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
+from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
+from recollect.protocol.errors import Unsupported
+from recollect.protocol.operations import REGISTRY
 
 ROWS_CACHED_MAX = 20_000
 
@@ -134,6 +138,7 @@ class Assembly:
         states = States(validator, settings.sessions, temporary)
         changing = Changing(storage, store, drafting)
         keys = Keys(store, validator)
+        typed = TypedMemories(store, drafting, keys)  # noqa: F841
         refusals = RefusalLog(storage)
         self.attempts = Attempts(refusals, clock, time.monotonic)
         self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
@@ -240,6 +245,8 @@ class Assembly:
                 self._scrubbing.describe,
             ),
         )
+        for name in REGISTRY.keys() - handlers.keys():
+            handlers[name] = ("read", not_yet)
         self.dispatcher = Dispatcher(
             handlers,
             storage,
@@ -252,6 +259,10 @@ class Assembly:
             self.keyring.check_still_allowed,
             echoes,
         )
+
+
+def not_yet(call: object, operation: object) -> dict[str, Any]:
+    raise Unsupported("This operation has no handler yet.")
 
 
 def weights_of(settings: RecallSettings) -> Weights:

@@ -49,6 +49,19 @@ WITH RECURSIVE up (id, depth) AS (
 )
 SELECT 1 FROM up WHERE id = ? LIMIT 1
 """
+# Tables of the columns that some memories have beside those of all.
+TYPED = (
+    "goals",
+    "tasks",
+    "steps",
+    "events",
+    "decisions",
+    "procedures",
+    "incidents",
+    "config_changes",
+    "executions",
+    "patterns",
+)
 ERASE = (
     "DELETE FROM memories WHERE num = ?",
     "DELETE FROM versions WHERE num = ?",
@@ -56,6 +69,10 @@ ERASE = (
     "DELETE FROM relationships WHERE source_num = ?",
     "DELETE FROM relationships WHERE target_num = ?",
     "DELETE FROM group_members WHERE num = ?",
+    "DELETE FROM receipt_items WHERE num = ?",
+    "DELETE FROM pattern_evidence WHERE pattern_num = ?",
+    "DELETE FROM pattern_evidence WHERE execution_num = ?",
+    *(f"DELETE FROM {table} WHERE num = ?" for table in TYPED),
 )
 
 

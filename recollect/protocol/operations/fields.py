@@ -76,3 +76,13 @@ SearchAsOf = Annotated[
 ]
 Explain = Annotated[bool, Meta(description="Say of each result how its score came about.")]
 Query = Annotated[str, Meta(min_length=1, description="What to look for.")]
+TaskId = Annotated[str, Meta(min_length=1, description="The task, by the name that it has.")]
+MaxTokens = Annotated[int, Meta(ge=1, le=10_000_000, description="How many tokens at most.")]
+Collections = Annotated[
+    list[str] | None,
+    Meta(
+        description="Only these collections: memories, goals, tasks, steps, events, decisions, "
+        "procedures, incidents, config_changes, knowledge, documents, executions, patterns, "
+        "summaries, preferences, personas, agent_states."
+    ),
+]

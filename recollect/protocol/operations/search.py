@@ -14,6 +14,7 @@ from recollect.protocol.operations import fields
 class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
     filters: fields.Filters = None
+    collections: fields.Collections = None
     threshold: fields.Threshold = None
     as_of: fields.SearchAsOf = None
     cursor: fields.Cursor = None
@@ -33,6 +34,7 @@ class SearchMemory(SearchMemoryOptions, frozen=True):
 
 class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
+    collections: fields.Collections = None
     threshold: fields.Threshold = None
     as_of: fields.SearchAsOf = None
     cursor: fields.Cursor = None
@@ -56,6 +58,7 @@ class SemanticSearch(SemanticSearchOptions, frozen=True):
 class RecallOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
     memory_type: fields.MemoryTypeFilter = None
+    collections: fields.Collections = None
     threshold: fields.Threshold = None
     as_of: fields.SearchAsOf = None
     cursor: fields.Cursor = None

@@ -1,0 +1,169 @@
+-- Typed columns of memories that are more than a text. `num` is always the number of the memory;
+-- what is deleted, archived or expired says the memory alone. A purge empties these as well.
+
+CREATE TABLE goals (
+    num BIGINT PRIMARY KEY,
+    status TEXT NOT NULL,
+    priority DOUBLE PRECISION NOT NULL,
+    progress DOUBLE PRECISION NOT NULL,
+    due_us BIGINT,
+    parent_num BIGINT,
+    ended_us BIGINT
+);
+CREATE INDEX goals_active ON goals (priority, num) WHERE status = 'active';
+
+-- A task's own name is the key of its memory, after `task/`.
+CREATE TABLE tasks (
+    num BIGINT PRIMARY KEY,
+    goal_num BIGINT,
+    task_type TEXT NOT NULL,
+    status TEXT NOT NULL,
+    phase TEXT NOT NULL,
+    assigned_to TEXT,
+    description TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    steps BIGINT NOT NULL,
+    started_us BIGINT,
+    ended_us BIGINT
+);
+CREATE INDEX tasks_by_goal ON tasks (goal_num, num) WHERE goal_num IS NOT NULL;
+CREATE INDEX tasks_ended ON tasks (ended_us, num) WHERE ended_us IS NOT NULL;
+
+CREATE TABLE steps (
+    num BIGINT PRIMARY KEY,
+    task_num BIGINT NOT NULL,
+    iteration BIGINT NOT NULL,
+    tool_name TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    output TEXT NOT NULL,
+    truncated BIGINT NOT NULL,
+    success BIGINT NOT NULL,
+    duration_ms DOUBLE PRECISION NOT NULL
+);
+CREATE INDEX steps_by_task ON steps (task_num, num);
+
+-- Events that were critical.
+CREATE TABLE events (
+    num BIGINT PRIMARY KEY,
+    event_id TEXT NOT NULL,
+    category TEXT NOT NULL,
+    data TEXT NOT NULL,
+    task_id TEXT
+);
+
+CREATE TABLE decisions (
+    num BIGINT PRIMARY KEY,
+    task_id TEXT,
+    goal_num BIGINT,
+    receipt_id TEXT,
+    context TEXT NOT NULL,
+    options TEXT NOT NULL,
+    choice TEXT NOT NULL,
+    reasoning TEXT NOT NULL,
+    confidence DOUBLE PRECISION NOT NULL,
+    outcome TEXT,
+    success BIGINT,
+    outcome_us BIGINT,
+    outcome_by TEXT
+);
+CREATE INDEX decisions_by_task ON decisions (task_id, num) WHERE task_id IS NOT NULL;
+CREATE INDEX decisions_by_goal ON decisions (goal_num, num) WHERE goal_num IS NOT NULL;
+
+-- The name of a procedure is the key of its memory, after `procedure/`.
+CREATE TABLE procedures (
+    num BIGINT PRIMARY KEY,
+    description TEXT NOT NULL,
+    steps TEXT NOT NULL
+);
+
+CREATE TABLE incidents (
+    num BIGINT PRIMARY KEY,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    resolution TEXT NOT NULL,
+    occurred_us BIGINT,
+    resolved_us BIGINT
+);
+
+CREATE TABLE config_changes (
+    num BIGINT PRIMARY KEY,
+    component TEXT NOT NULL,
+    parameter TEXT NOT NULL,
+    old_value TEXT NOT NULL,
+    new_value TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
+CREATE INDEX config_changes_by_parameter ON config_changes (component, parameter, num);
+CREATE INDEX config_changes_by_component ON config_changes (component, num);
+
+CREATE TABLE executions (
+    num BIGINT PRIMARY KEY,
+    task_id TEXT NOT NULL,
+    task_type TEXT NOT NULL,
+    task_description TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    success BIGINT NOT NULL,
+    error_patterns TEXT NOT NULL,
+    duration_ms DOUBLE PRECISION,
+    reuse_count BIGINT NOT NULL
+);
+CREATE INDEX executions_by_task ON executions (task_id, num);
+CREATE INDEX executions_by_type ON executions (task_type, num);
+
+CREATE TABLE patterns (
+    num BIGINT PRIMARY KEY,
+    pattern_type TEXT NOT NULL,
+    task_type TEXT NOT NULL,
+    -- Its sentences and lists, as JSON.
+    learned TEXT NOT NULL,
+    -- Evidence for and against it: executions, and what those who used it said.
+    successes DOUBLE PRECISION NOT NULL,
+    failures DOUBLE PRECISION NOT NULL,
+    usage_count BIGINT NOT NULL
+);
+CREATE INDEX patterns_by_type ON patterns (task_type, num);
+-- What a pattern was learned from.
+CREATE TABLE pattern_evidence (
+    pattern_num BIGINT NOT NULL,
+    execution_num BIGINT NOT NULL,
+    PRIMARY KEY (pattern_num, execution_num)
+);
+CREATE INDEX pattern_evidence_by_execution ON pattern_evidence (execution_num);
+
+-- Contexts that were given: which memories in which versions, nothing of their texts.
+CREATE TABLE receipts (
+    id TEXT PRIMARY KEY,
+    at_us BIGINT NOT NULL,
+    identity TEXT NOT NULL,
+    agent TEXT,
+    namespace TEXT COLLATE "C",
+    task_id TEXT,
+    task_description TEXT NOT NULL,
+    tokens BIGINT NOT NULL,
+    tokens_max BIGINT NOT NULL,
+    tokenizer TEXT NOT NULL,
+    -- What makes its fences its own, and how things stood, which no memory tells.
+    frame TEXT NOT NULL
+);
+CREATE INDEX receipts_by_age ON receipts (at_us, id);
+CREATE TABLE receipt_items (
+    receipt_id TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    num BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    tier TEXT NOT NULL,
+    score DOUBLE PRECISION NOT NULL,
+    tokens BIGINT NOT NULL,
+    -- How much of its text was given; all of it if absent.
+    chars BIGINT,
+    PRIMARY KEY (receipt_id, position)
+);
+CREATE INDEX receipt_items_by_memory ON receipt_items (num);
+
+-- Memories that are more than a text are few beside those that are not.
+CREATE INDEX memories_by_collection ON memories (collection, namespace, num)
+    WHERE collection <> 'memories';
+-- Chunks of documents are a collection of their own from now on.
+UPDATE memories SET collection = 'documents' WHERE num IN (SELECT num FROM document_chunks);
