@@ -21,9 +21,9 @@ class StoreExecutionOptions(Operation[records.ExecutionStored], frozen=True, kw_
         Meta(description="What was to be done; that of the saved task if absent."),
     ] = None
     task_type: TaskType | None = None
-    duration_ms: Annotated[float | None, Meta(ge=0, le=1e12, description="How long it took.")] = (
-        None
-    )
+    duration_ms: Annotated[
+        Annotated[float, Meta(ge=0, le=1e12)] | None, Meta(description="How long it took.")
+    ] = None
     metadata: fields.Metadata = None
     tags: fields.Tags = None
 
