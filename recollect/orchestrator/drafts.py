@@ -12,12 +12,12 @@ from recollect.orchestrator.explaining import explain, unknown_field
 from recollect.orchestrator.rows import MemoryRow, decode_json
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
+from recollect.protocol.collection_names import MEMORIES
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import AddMemory, fields
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-DEFAULT_COLLECTION = "memories"
 ADD = AddMemory.spec.name
 NO_MOMENTS = (None, None, None)
 
@@ -63,7 +63,7 @@ class Drafting:
             namespace=check.namespace(operation.namespace),
             key=operation.key,
             version=1,
-            collection=DEFAULT_COLLECTION,
+            collection=MEMORIES,
             memory_type=operation.memory_type,
             tier=operation.memory_tier,
             content=check.content(operation.content),

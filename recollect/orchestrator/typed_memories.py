@@ -19,6 +19,7 @@ from recollect.orchestrator.memory_store import MemoryStore, check_version
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.protocol.collection_names import COLLECTIONS
 from recollect.protocol.errors import AlreadyExists, NotFound
 from recollect.protocol.operation import Access
 from recollect.protocol.operations import AddMemory
@@ -45,6 +46,7 @@ class TypedMemories:
     def row(self, call: Call, collection: str, adding: AddMemory) -> MemoryRow:
         """A checked row for a new memory of a collection."""
         row = self._drafting.memory(adding, call.now_us, call.author, call.session)
+        assert collection in COLLECTIONS, collection
         row.collection = collection
         row.operation = call.operation
         return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ from recollect.orchestrator.calls import Call, Refusal
 from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.search.filters import Condition, FilterCompiler, namespace_condition
 from recollect.orchestrator.validation import Validator
+from recollect.protocol.collection_names import COLLECTIONS, MEMORIES
+from recollect.protocol.errors import InvalidArgument
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -46,6 +49,7 @@ class Scoping:
         memory_type: str | None = None,
         parent_id: str | None = None,
         filters: dict[str, Any] | None = None,
+        collections: Sequence[str] | None = None,
         include_deleted: bool = False,
         include_archived: bool = False,
         only: Condition | None = None,
@@ -65,6 +69,10 @@ class Scoping:
             sql, values = self._filters.compile(filters)
             parts.append(f"({sql})")
             params += values
+        if collections is not None:
+            sql, names = collections_condition(collections)
+            parts.append(sql)
+            params += names
         if only is not None:
             parts.append(only[0])
             params += only[1]
@@ -97,6 +105,25 @@ def readable_condition(patterns: tuple[str, ...] | None, column: str = "namespac
         "(" + " OR ".join(sql for sql, _ in parts) + ")",
         [param for _, params in parts for param in params],
     )
+
+
+def collections_condition(collections: Sequence[str]) -> Condition:
+    """In one of some collections, of which there must be any and all be known."""
+    names = list(dict.fromkeys(collections))
+    unknown = [name for name in names if name not in COLLECTIONS]
+    if unknown or not names:
+        what = f"There is no collection {unknown[0]!r}" if unknown else "collections is empty"
+        raise InvalidArgument(
+            f"{what}: name some of {', '.join(COLLECTIONS)}; or leave it out to search them all.",
+            field="collections",
+        )
+    sql = f"collection IN ({', '.join('?' for _ in names)})"
+    # Plain memories are not in the index by collection, and said so it is known to have the rest.
+    return (sql if MEMORIES in names else f"{OUTSIDE} AND {sql}"), names
+
+
+OUTSIDE = f"collection <> '{MEMORIES}'"
+"""In a collection of its own: the condition of the index by collection."""
 
 
 def alive_at(moment_us: int, *, archived: bool = False) -> Condition:

@@ -95,6 +95,7 @@ class RecallService:
             namespace=operation.namespace,
             memory_type=operation.memory_type,
             filters=operation.filters,
+            collections=operation.collections,
             only=only,
         )
         scope = then if moment_us is None else unchanged(then, moment_us)

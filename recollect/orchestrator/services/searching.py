@@ -74,6 +74,7 @@ class SearchService:
             memory_type=operation.memory_type,
             parent_id=operation.parent_id,
             filters=operation.filters,
+            collections=operation.collections,
         )
 
         def read(session: Session) -> Found:
@@ -106,6 +107,7 @@ class SearchService:
             moment_us or call.now_us,
             namespace=operation.namespace,
             filters=operation.filters,
+            collections=operation.collections,
         )
         wanted = offset + k + 1
         meaning = self._store.meanings.current

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from recollect.protocol.collection_names import COLLECTIONS
+
 DEFAULT_NAMESPACE = "app:default"
 
 Content = Annotated[str, Meta(min_length=1, description="What to remember.")]
@@ -80,9 +82,5 @@ TaskId = Annotated[str, Meta(min_length=1, description="The task, by the name th
 MaxTokens = Annotated[int, Meta(ge=1, le=10_000_000, description="How many tokens at most.")]
 Collections = Annotated[
     list[str] | None,
-    Meta(
-        description="Only these collections: memories, goals, tasks, steps, events, decisions, "
-        "procedures, incidents, config_changes, knowledge, documents, executions, patterns, "
-        "summaries, preferences, personas, agent_states."
-    ),
+    Meta(description=f"Only these collections, any of: {', '.join(COLLECTIONS)}."),
 ]

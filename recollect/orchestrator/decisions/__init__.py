@@ -1,0 +1,1 @@
+"""Decisions: their columns, how they read as a text, and how they are found."""

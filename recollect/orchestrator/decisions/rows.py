@@ -1,0 +1,122 @@
+"""Decisions as they lie in their table, and as callers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from recollect.orchestrator.clock import to_iso, to_iso_or_none
+from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
+from recollect.orchestrator.search.scope import OUTSIDE
+from recollect.orchestrator.storage.inserting import Insert
+from recollect.orchestrator.storage.interface import Session
+from recollect.protocol.collection_names import DECISIONS
+from recollect.protocol.records import DecisionRecord
+
+PAST_ALL = (1 << 63) - 1
+"""A number past that of every memory, where the first page begins."""
+
+
+class DecisionRow(msgspec.Struct):
+    """One row of `decisions`, in the order of its columns."""
+
+    num: int
+    task_id: str | None
+    goal_num: int | None
+    receipt_id: str | None
+    context: str
+    options: str
+    choice: str
+    reasoning: str
+    confidence: float
+    outcome: str | None = None
+    success: int | None = None
+    outcome_us: int | None = None
+    outcome_by: str | None = None
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A decision with its memory, and the id of the goal that it serves."""
+
+    memory: MemoryRow
+    row: DecisionRow
+    goal_id: str | None
+
+
+INSERT = Insert("decisions", DecisionRow.__struct_fields__)
+SET_OUTCOME = """
+UPDATE decisions SET outcome = ?, success = ?, outcome_us = ?, outcome_by = ? WHERE num = ?
+"""
+_COLUMNS = ", ".join(f"d.{name}" for name in DecisionRow.__struct_fields__)
+_GOAL = "(SELECT g.id FROM memories g WHERE g.num = d.goal_num)"
+COLUMNS_OF = f"SELECT {_COLUMNS}, {_GOAL} FROM decisions d WHERE d.num IN ({{marks}})"
+# An archived decision is searched no more; it still was made, so lists have it.
+_LIVING = "m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)"
+# The decisions come first, in the order of an index of theirs, and each brings its memory.
+LIST = f"""
+SELECT {JOINED_COLUMNS}, {_COLUMNS}, {_GOAL}
+FROM decisions d CROSS JOIN memories m
+WHERE m.num = d.num AND {{of}} AND d.num < ? AND {_LIVING} AND {{readable}}
+ORDER BY d.num DESC LIMIT ?
+"""
+# Where only some namespaces may be seen or are asked for, theirs are gathered first.
+LIST_WITHIN = f"""
+SELECT {JOINED_COLUMNS}, {_COLUMNS}, {_GOAL}
+FROM memories m CROSS JOIN decisions d
+WHERE d.num = m.num AND m.{OUTSIDE} AND m.collection = '{DECISIONS}' AND {{readable}}
+    AND m.num < ? AND {_LIVING}
+ORDER BY m.num DESC LIMIT ?
+"""
+WITH_OUTCOME = "num IN (SELECT decisions.num FROM decisions WHERE decisions.outcome IS NOT NULL)"
+"""A condition over `memories`: a decision of which the outcome is known."""
+_MEMORY_COLUMNS = len(MemoryRow.__struct_fields__)
+
+
+def with_columns(session: Session, memories: Sequence[MemoryRow]) -> list[Decision]:
+    """The decisions that some memories are, in the same order."""
+    if not memories:
+        return []
+    sql = COLUMNS_OF.format(marks=", ".join("?" for _ in memories))
+    found = {row[0]: row for row in session.execute(sql, [memory.num for memory in memories])}
+    return [
+        Decision(memory, DecisionRow(*found[memory.num][:-1]), found[memory.num][-1])
+        for memory in memories
+        if memory.num in found
+    ]
+
+
+def read_joined(row: Sequence[object]) -> Decision:
+    """A decision from a row of one of the lists."""
+    memory = MemoryRow(*row[:_MEMORY_COLUMNS])  # type: ignore[arg-type]
+    decided = DecisionRow(*row[_MEMORY_COLUMNS:-1])  # type: ignore[arg-type]
+    return Decision(memory, decided, row[-1])  # type: ignore[arg-type]
+
+
+def record_of(decision: Decision, similarity: float | None = None) -> DecisionRecord:
+    """The decision as callers see it."""
+    memory, row = decision.memory, decision.row
+    record: DecisionRecord = {
+        "id": memory.id,
+        "namespace": memory.namespace,
+        "version": memory.version,
+        "context": row.context,
+        "options": decode_json(row.options),
+        "choice": row.choice,
+        "reasoning": row.reasoning,
+        "confidence": row.confidence,
+        "goal_id": decision.goal_id,
+        "task_id": row.task_id,
+        "receipt_id": row.receipt_id,
+        "decided_by": memory.created_by,
+        "decided_at": to_iso(memory.created_us),
+        "outcome": row.outcome,
+        "success": None if row.success is None else bool(row.success),
+        "outcome_at": to_iso_or_none(row.outcome_us),
+        "outcome_by": row.outcome_by,
+        "metadata": decode_json(memory.metadata),
+        "tags": decode_json(memory.tags),
+    }
+    if similarity is not None:
+        record["similarity"] = similarity
+    return record
