@@ -1,0 +1,1 @@
+"""What happens right now: events, metrics, active tasks; in process, or shared through Redis."""
