@@ -27,6 +27,7 @@ from recollect.config.settings import (
     StorageSettings,
     TiersSettings,
     TrustSettings,
+    WorkflowSettings,
 )
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "StorageSettings",
     "TiersSettings",
     "TrustSettings",
+    "WorkflowSettings",
     "find_config",
     "load",
 ]

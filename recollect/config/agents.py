@@ -9,6 +9,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.config.phases import PHASES
+
 # fmt: off
 
 
@@ -23,6 +25,14 @@ class OperationalSettings(Struct, frozen=True):
         "Metrics that are kept; the one set longest ago makes room."))] = 10_000
     active_tasks_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Active tasks that are kept; the one set longest ago makes room."))] = 10_000
+
+
+class WorkflowSettings(Struct, frozen=True):
+    """How a task goes from phase to phase."""
+
+    phases: Annotated[tuple[str, ...], Meta(description=(
+        "A text for each phase: its name, then those that may follow it, such as "
+        "`design > implementation, blocked`. A task begins in the first one."))] = PHASES
 
 
 class ContextSettings(Struct, frozen=True):

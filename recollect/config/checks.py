@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from recollect.config.declarations import KEYS
+from recollect.config.phases import BadPhases, read_phases
 from recollect.config.problems import did_you_mean, nearest
 from recollect.config.settings import Settings
 
@@ -41,6 +42,10 @@ def check(settings: Settings) -> Iterator[Finding]:
         if complaint := rule(str(_value(settings, key))):
             message, suggestion = complaint
             yield Finding((key,), message, suggestion)
+    try:
+        read_phases(settings.workflow.phases)
+    except BadPhases as bad:
+        yield Finding(("workflow.phases",), str(bad), bad.advice)
     for lesser, greater in ORDERED:
         low, high = _value(settings, lesser), _value(settings, greater)
         if low > high:

@@ -10,7 +10,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from recollect.config.agents import ContextSettings, OperationalSettings, TiersSettings
+from recollect.config.agents import (
+    ContextSettings,
+    OperationalSettings,
+    TiersSettings,
+    WorkflowSettings,
+)
 from recollect.config.sharing import (
     AccessSettings,
     ConsolidationSettings,
@@ -97,6 +102,12 @@ class LimitsSettings(Struct, frozen=True):
         "Steps that a walk along relationships may go from its start."))] = 8
     relationship_results_max: Annotated[int, Meta(ge=1, le=100_000, description=(
         "Relationships in the answer to one walk."))] = 1000
+    decision_options_max: Annotated[int, Meta(ge=1, le=10_000, description=(
+        "Options of one decision."))] = 64
+    procedure_steps_max: Annotated[int, Meta(ge=1, le=10_000, description=(
+        "Steps of one procedure."))] = 256
+    item_chars_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
+        "Characters in one option of a decision or one step of a procedure."))] = 10_000
 
 
 class DecaySettings(Struct, frozen=True):
@@ -302,6 +313,7 @@ __all__ = [
     "StorageSettings",
     "TiersSettings",
     "TrustSettings",
+    "WorkflowSettings",
 ]
 
 
@@ -321,6 +333,7 @@ class Settings(Struct, frozen=True):
     documents: DocumentsSettings = DocumentsSettings()
     consolidation: ConsolidationSettings = ConsolidationSettings()
     operational: OperationalSettings = OperationalSettings()
+    workflow: WorkflowSettings = WorkflowSettings()
     context: ContextSettings = ContextSettings()
     tiers: TiersSettings = TiersSettings()
     redis: RedisSettings = RedisSettings()

@@ -12,7 +12,7 @@ from recollect.protocol.operation import Operation, Spec, fields_of
 from recollect.protocol.operations import REGISTRY
 
 # Texts that people read: what secrets they hold can be blotted out where they are stored.
-PROSE = frozenset({"content", "text", "description"})
+PROSE = frozenset({"content", "text", "description", "summary", "reason"})
 
 
 class Route(msgspec.Struct, frozen=True):

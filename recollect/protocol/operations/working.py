@@ -52,6 +52,10 @@ class StoreGoal(StoreGoalOptions, frozen=True):
 
 
 class UpdateGoalOptions(Operation[records.GoalChanged], frozen=True, kw_only=True):
+    parent_goal_id: Annotated[
+        str | UnsetType | None,
+        Meta(description="The goal that it serves; null if it serves none any more."),
+    ] = UNSET
     expected_version: fields.ExpectedVersion = None
 
 
@@ -147,7 +151,7 @@ class SetTaskPhase(SetTaskPhaseOptions, frozen=True):
 
     task_id: fields.TaskId
     phase: Phase
-    reason: Annotated[str, Meta(description="Why; kept with the audit entry.")] = ""
+    reason: Annotated[str, Meta(description="Why; kept with the task, and in its history.")] = ""
 
 
 class TasksForGoalOptions(Operation[records.TasksListed], frozen=True, kw_only=True):

@@ -59,6 +59,8 @@ class TaskRecord(TypedDict):
     task_type: str
     task_status: str
     phase: str
+    phase_reason: str
+    """Why it is in that phase, if that was said."""
     next_phases: list[str]
     """Where the workflow allows it to go from there."""
     assigned_to: str | None
@@ -181,7 +183,7 @@ class SummaryRecord(TypedDict):
     task_status: str
     summary: str
     truncated: bool
-    """Whether the summary was cut to fit."""
+    """Whether it was cut to fit."""
     tokens: int
     ended_at: str
 

@@ -10,7 +10,8 @@ CREATE TABLE goals (
     parent_num INTEGER,
     ended_us INTEGER
 );
-CREATE INDEX goals_active ON goals (priority, num) WHERE status = 'active';
+CREATE INDEX goals_active ON goals (priority DESC, coalesce(due_us, 9223372036854775807), num)
+    WHERE status = 'active';
 
 -- A task's own name is the key of its memory, after `task/`.
 CREATE TABLE tasks (
@@ -19,6 +20,8 @@ CREATE TABLE tasks (
     task_type TEXT NOT NULL,
     status TEXT NOT NULL,
     phase TEXT NOT NULL,
+    -- Why it is in that phase.
+    phase_reason TEXT NOT NULL,
     assigned_to TEXT,
     description TEXT NOT NULL,
     summary TEXT NOT NULL,
@@ -27,7 +30,7 @@ CREATE TABLE tasks (
     ended_us INTEGER
 );
 CREATE INDEX tasks_by_goal ON tasks (goal_num, num) WHERE goal_num IS NOT NULL;
-CREATE INDEX tasks_ended ON tasks (ended_us, num) WHERE ended_us IS NOT NULL;
+CREATE INDEX tasks_summed_up ON tasks (ended_us, num) WHERE ended_us IS NOT NULL AND summary <> '';
 
 CREATE TABLE steps (
     num INTEGER PRIMARY KEY,
@@ -41,6 +44,7 @@ CREATE TABLE steps (
     duration_ms REAL NOT NULL
 );
 CREATE INDEX steps_by_task ON steps (task_num, num);
+CREATE INDEX preferences_by_key ON memories (namespace, key) WHERE collection = 'preferences';
 
 -- Events that were critical.
 CREATE TABLE events (
