@@ -7,6 +7,7 @@ a typed column is never read without the row of its memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -18,9 +19,9 @@ from recollect.orchestrator.keys import Keys
 from recollect.orchestrator.memory_store import MemoryStore, check_version
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow
-from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol.collection_names import COLLECTIONS
-from recollect.protocol.errors import AlreadyExists, NotFound
+from recollect.protocol.errors import AlreadyExists, NotFound, RecollectError
 from recollect.protocol.operation import Access
 from recollect.protocol.operations import AddMemory
 
@@ -59,6 +60,16 @@ class TypedMemories:
     async def embed(self, row: MemoryRow) -> Embedded:
         """The vector of a row that is about to be written."""
         return await self.store.meanings.embed_one(meaning_of(row))
+
+    async def embed_next(
+        self, storage: Storage, next_row: Callable[[Session], MemoryRow]
+    ) -> Embedded | None:
+        """The vector of a record as it will read after a change; the write makes sure it fits."""
+        try:
+            row = await storage.read(next_row)
+        except RecollectError:
+            return None  # the write decides, for it may be a repetition that was answered before
+        return await self.embed(row)
 
     def insert(self, call: Call, transaction: WriteTransaction, draft: Draft) -> MemoryRow:
         """Write a new memory; its key, if it has one, must be free."""

@@ -1,8 +1,9 @@
 """Looking through a namespace for conflicts: what is read, and how much of it.
 
-What is looked at: the living memories, the newest first. Not those that will expire, which settle
-themselves; not what happened (`episodic`), for the same may happen twice; not the chunks of
-documents, which follow their document.
+What is looked at: the living plain memories and what is known, the newest first. Not those that
+will expire, which settle themselves; not what happened (`episodic`), for the same may happen twice;
+not what is more than a text, such as decisions and changes of settings, of which the later does not
+undo the earlier; not the chunks of documents, which follow their document.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from recollect.orchestrator.storage.interface import Session, Storage
 
 ROWS_AT_ONCE = 250
 NOT_LOOKED_AT = """
-expires_us IS NULL AND memory_type <> 'episodic'
-AND NOT EXISTS (SELECT 1 FROM document_chunks c WHERE c.num = memories.num)
+expires_us IS NULL AND memory_type <> 'episodic' AND collection IN ('memories', 'knowledge')
 """
 NUMS = "SELECT num FROM memories WHERE {condition} ORDER BY num DESC LIMIT ?"
 COUNT = "SELECT count(*) FROM memories WHERE {condition}"

@@ -45,6 +45,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 INSERT = Insert("decisions", DecisionRow.__struct_fields__)
+values_of = msgspec.structs.astuple
 SET_OUTCOME = """
 UPDATE decisions SET outcome = ?, success = ?, outcome_us = ?, outcome_by = ? WHERE num = ?
 """

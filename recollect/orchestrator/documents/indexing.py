@@ -27,6 +27,7 @@ from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.trust.secret_shapes import find_secrets, masked
 from recollect.orchestrator.validation import Validator
+from recollect.protocol.collection_names import DOCUMENTS
 from recollect.protocol.errors import (
     LimitExceeded,
     RecollectError,
@@ -211,7 +212,7 @@ class Indexing:
 
     def _drafts(self, call: Call, facts: Facts, chunks: Sequence[Chunk]) -> list[MemoryRow]:
         """A memory for each chunk; what it says of its document comes with the write."""
-        return [
+        drafts = [
             self._drafting.memory(
                 AddMemory(
                     chunk.content,
@@ -227,6 +228,9 @@ class Indexing:
             )
             for chunk in chunks
         ]
+        for draft in drafts:
+            draft.collection = DOCUMENTS
+        return drafts
 
     async def _embedded(self, texts: list[str]) -> Embedded:
         meanings = self._memories.meanings
