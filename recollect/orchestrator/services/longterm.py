@@ -88,6 +88,7 @@ class LongtermService:
     @reads(GetProcedure)
     async def get_procedure(self, call: Call, operation: GetProcedure) -> records.ProcedureFetched:
         key = f"{MEMORY_TYPES[PROCEDURES]}/{operation.name}"
+        self._validator.asked("name", key, "key_chars_max")
 
         def read(session: Session) -> records.ProcedureRecord:
             memory = self._typed.require_key(
