@@ -42,6 +42,9 @@ from recollect.orchestrator.keys import Keys
 from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.opening import open_storage
+from recollect.orchestrator.operational.living import Living
+from recollect.orchestrator.operational.opening import open_operational
+from recollect.orchestrator.operational.state import OperationalReading
 from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.rows import CachedMemory
 from recollect.orchestrator.scrubbing import Scrubbing
@@ -54,22 +57,28 @@ from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.ranking import Weights
 from recollect.orchestrator.search.scope import Scoping
+from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.services.audit import AuditService
 from recollect.orchestrator.services.batches import BatchService
 from recollect.orchestrator.services.changing import Changing
 from recollect.orchestrator.services.consolidation import ConsolidationService
+from recollect.orchestrator.services.decisions import DecisionService
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.services.document_sync import DocumentSyncService
 from recollect.orchestrator.services.documents import DocumentService
 from recollect.orchestrator.services.embedding import EmbeddingService
 from recollect.orchestrator.services.forgetting import ForgettingService
+from recollect.orchestrator.services.goals import GoalService
 from recollect.orchestrator.services.groups import GroupService
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.services.keyed import KeyedService
 from recollect.orchestrator.services.keyed_reads import KeyedReadService
 from recollect.orchestrator.services.listing import ListingService
+from recollect.orchestrator.services.longterm import LongtermService
 from recollect.orchestrator.services.memories import MemoryService
 from recollect.orchestrator.services.namespaces import NamespaceService
+from recollect.orchestrator.services.operational import OperationalService
+from recollect.orchestrator.services.preferences import PreferenceService
 from recollect.orchestrator.services.recalling import RecallService
 from recollect.orchestrator.services.relationships import RelationshipService
 from recollect.orchestrator.services.runs import RunService
@@ -77,14 +86,22 @@ from recollect.orchestrator.services.searching import SearchService
 from recollect.orchestrator.services.session_reading import SessionReadingService
 from recollect.orchestrator.services.sessions import SessionService
 from recollect.orchestrator.services.squashing import SquashingService
+from recollect.orchestrator.services.steps import StepService
 from recollect.orchestrator.services.system import SystemService
+from recollect.orchestrator.services.tasks import TaskService
+from recollect.orchestrator.services.tiers import TierService
 from recollect.orchestrator.sessions.state import States
 from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.tiers.moving import Moving
+from recollect.orchestrator.tiers.planning import Planning
+from recollect.orchestrator.tokens import Estimate
 from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.working.finding import Tasks
+from recollect.orchestrator.working.workflow import Workflow
 from recollect.protocol.errors import Unsupported
 from recollect.protocol.operations import REGISTRY
 
@@ -138,7 +155,14 @@ class Assembly:
         states = States(validator, settings.sessions, temporary)
         changing = Changing(storage, store, drafting)
         keys = Keys(store, validator)
-        typed = TypedMemories(store, drafting, keys)  # noqa: F841
+        typed = TypedMemories(store, drafting, keys)
+        # Apart from the ids of memories, which the writer's thread makes.
+        event_ids = IdSource(clock)
+        self.operational = open_operational(settings, event_ids)
+        store.forgotten = self.operational.discard
+        operational_reading = OperationalReading(self.operational, Living(storage))
+        workflow = Workflow(settings.workflow.phases)
+        tasks = Tasks(validator)
         refusals = RefusalLog(storage)
         self.attempts = Attempts(refusals, clock, time.monotonic)
         self.keyring = Keyring(storage, own_keys.local.public_key if own_keys else None)
@@ -175,7 +199,7 @@ class Assembly:
             validator,
             settings.documents,
         )
-        undoing = Undoing(storage, writes, store, clock)
+        undoing = Undoing(storage, writes, store, drafting, clock)
         # Only where reads are at hand is the store this orchestrator's own.
         self._running = Running(storage, writes, undoing, ids, clock, alone=storage.inline_reads)
         handlers = handlers_of(
@@ -222,11 +246,50 @@ class Assembly:
             ForgettingService(
                 storage, TakingBack(storage, writes, store, clock), self._running, validator
             ),
+            TierService(
+                storage,
+                Planning(storage, store, fading, validator, settings.tiers),
+                Moving(writes, store, drafting, clock),
+                self._running,
+                validator,
+                lambda: self.dispatcher.draining,
+            ),
             RunService(storage, self._running, undoing, validator),
             RelationshipService(storage, store, validator),
+            DecisionService(
+                storage,
+                typed,
+                Similar(store, nearest, scoping, accesses),
+                scoping,
+                validator,
+                accesses,
+            ),
+            LongtermService(storage, typed, scoping, validator, accesses),
+            OperationalService(
+                storage,
+                self.operational,
+                operational_reading,
+                typed,
+                validator,
+                event_ids,
+                settings.operational,
+            ),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),
             SessionReadingService(storage, states, validator),
+            GoalService(storage, typed, workflow, validator),
+            TaskService(
+                storage,
+                typed,
+                tasks,
+                workflow,
+                validator,
+                ids,
+                Estimate(),
+                lambda namespace, task_id: None,
+            ),
+            StepService(storage, typed, tasks, validator),
+            PreferenceService(storage, typed, validator, accesses),
             IdentityService(
                 storage,
                 self.keyring,

@@ -128,7 +128,10 @@ def reads(operation: type[Operation[Any]]) -> Callable[[F], F]:
 
 
 def writes(operation: type[Operation[Any]]) -> Callable[[F], F]:
-    """Mark a handler `(call, operation) -> transaction function or awaitable of it`."""
+    """Mark a handler `(call, operation) -> transaction function or awaitable of it`.
+
+    What changes nothing in the storage is done at once: such a handler returns its encoded answer.
+    """
     return _mark("write", operation)
 
 

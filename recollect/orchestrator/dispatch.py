@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -204,16 +204,17 @@ class Dispatcher:
         answer: Answer,
     ) -> None:
         result = route.handler(call, operation)
-        if route.kind == "read":
+        if isinstance(result, bytes):
+            # A write that the storage has no part in.
+            self._answer(request, call, result, answer)
+        elif route.kind == "read":
             if isinstance(result, dict):
                 self._answer(request, call, _encode(result), answer)
                 self._served(call, result)
             else:
                 self._later(request, call, result, answer)
         elif callable(result):
-            writing = self._write(call, operation, result)
-            finish = getattr(result, "finish", None)
-            self._later(request, call, _finished(writing, finish) if finish else writing, answer)
+            self._later(request, call, self._write_finished(call, operation, result), answer)
         else:
             self._later(request, call, self._write_prepared(call, operation, result), answer)
 
@@ -226,7 +227,14 @@ class Dispatcher:
     async def _write_prepared(
         self, call: Call, operation: Operation[Any], preparing: Coroutine[Any, Any, Any]
     ) -> bytes:
-        return await self._write(call, operation, await preparing)
+        return await self._write_finished(call, operation, await preparing)
+
+    def _write_finished(
+        self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
+    ) -> Awaitable[bytes]:
+        writing = self._write(call, operation, function)
+        finish = getattr(function, "finish", None)
+        return _finished(writing, finish) if finish else writing
 
     async def _when_visible(self, call: Call, route: Route, operation: Operation[Any]) -> Any:
         min_seq: int = operation.min_seq  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.idempotency import trim
 from recollect.orchestrator.index_loading import load_index
+from recollect.orchestrator.operational.opening import take_up
 from recollect.orchestrator.words_rebuilding import ensure_words
 from recollect.protocol.errors import RecollectError
 
@@ -59,6 +60,9 @@ class Orchestrator(Assembly):
             from_storage=loaded,
         )
         await ensure_words(self.storage, self._lexical)
+        await take_up(
+            self.operational, self.storage, self._clock, self._settings.operational.events_max
+        )
         await self._running.recover_if_possible()
         warming = self.storage.read(self._lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -122,6 +126,7 @@ class Orchestrator(Assembly):
         except TimeoutError:
             in_time = False
         await self._reembedding.stop()
+        await self.operational.stop()
         self.attempts.flush()
         try:
             await self._accesses.flush()

@@ -6,7 +6,7 @@ move together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -26,6 +26,7 @@ from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.protocol.collection_names import EVENTS
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
 from recollect.protocol.operation import Access
 
@@ -93,6 +94,9 @@ class MemoryStore:
         self._authors = authors
         self.erased: Callable[[Sequence[int], str], None] = lambda nums, mark: None
         """Told, once that is durable, the numbers of memories that were removed for good."""
+        self.forgotten: Callable[[Collection[str]], None] = lambda ids: None
+        """Told, once that is durable, the ids of memories that were removed for good and may be
+        known elsewhere: events."""
 
     def find(
         self, call: Call, session: Session, memory_id: str, access: Access | None = None
@@ -254,8 +258,11 @@ class MemoryStore:
         """Remove memories for good; only the journal still knows that they were."""
         authors: set[tuple[str, str | None]] = set()
         nums: list[int] = []
+        events: list[str] = []
         for row in erased:
             nums.append(row.num)
+            if row.collection == EVENTS:
+                events.append(row.id)
             forget_in_reports(transaction, row.num)
             authors.add((row.namespace, author_of(row.created_by, metadata_of(row))))
             record(
@@ -275,6 +282,8 @@ class MemoryStore:
             self._authors.forget(transaction, namespace, author)
         mark = unwiped.mark(transaction)
         transaction.after_commit.append(lambda: self.erased(nums, mark))
+        if events:
+            transaction.after_commit.append(lambda: self.forgotten(events))
 
     def _forget_effect(self, row: MemoryRow) -> Callable[[], None]:
         def effect() -> None:

@@ -117,8 +117,11 @@ class OperationalMemory(Protocol):
         """How many events a reader may see."""
         ...
 
-    async def start(self, critical: Iterable[Event]) -> None:
-        """Take up what was there before, the last critical events of the storage among it."""
+    async def start(self, store_id: str, critical: Iterable[Event]) -> None:
+        """Take up what was there before, the last critical events of the storage among it.
+
+        `store_id` tells this store from others that share theirs in the same place.
+        """
         ...
 
     async def stop(self) -> None:

@@ -46,10 +46,9 @@ CREATE TABLE steps (
 CREATE INDEX steps_by_task ON steps (task_num, num);
 CREATE INDEX preferences_by_key ON memories (namespace, key) WHERE collection = 'preferences';
 
--- Events that were critical.
+-- Events that were critical. The id of such an event is that of its memory.
 CREATE TABLE events (
     num INTEGER PRIMARY KEY,
-    event_id TEXT NOT NULL,
     category TEXT NOT NULL,
     data TEXT NOT NULL,
     task_id TEXT
@@ -120,14 +119,18 @@ CREATE TABLE patterns (
     num INTEGER PRIMARY KEY,
     pattern_type TEXT NOT NULL,
     task_type TEXT NOT NULL,
-    -- Its sentences and lists, as JSON.
-    learned TEXT NOT NULL,
-    -- Evidence for and against it: executions, and what those who used it said.
+    -- Executions for and against it, then what those who used it said.
     successes REAL NOT NULL,
     failures REAL NOT NULL,
-    usage_count INTEGER NOT NULL
+    helped REAL NOT NULL,
+    misled REAL NOT NULL,
+    usage_count INTEGER NOT NULL,
+    -- What follows from these: how far it is trusted, and the same less what is not known.
+    confidence REAL NOT NULL,
+    standing REAL NOT NULL
 );
 CREATE INDEX patterns_by_type ON patterns (task_type, num);
+CREATE INDEX patterns_by_standing ON patterns (standing, num);
 -- What a pattern was learned from.
 CREATE TABLE pattern_evidence (
     pattern_num INTEGER NOT NULL,
@@ -165,6 +168,17 @@ CREATE TABLE receipt_items (
     PRIMARY KEY (receipt_id, position)
 ) WITHOUT ROWID;
 CREATE INDEX receipt_items_by_memory ON receipt_items (num);
+
+-- Some runs are gone on with when they were broken off, by the next that is about the same.
+ALTER TABLE runs ADD COLUMN scope TEXT;
+-- How often that was; who had the run before no longer has it.
+ALTER TABLE runs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_broken_off ON runs (identity, kind, scope, started_us)
+    WHERE status = 'interrupted';
+-- What may be due to move on to the next tier, the oldest first.
+CREATE INDEX memories_by_tier ON memories (tier, updated_us, num, namespace, expires_us)
+    WHERE tier <> 'long' AND deleted_us IS NULL AND archived_us IS NULL
+        AND collection NOT IN ('agent_states', 'documents', 'personas', 'preferences');
 
 -- Memories that are more than a text are few beside those that are not.
 CREATE INDEX memories_by_collection ON memories (collection, namespace, num)

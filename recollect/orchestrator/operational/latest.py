@@ -1,0 +1,62 @@
+"""The latest entry of each name in a namespace, bounded; the one set longest ago makes room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+Place = tuple[str, str]
+"""A namespace, and a name in it."""
+
+
+class Latest(Generic[T]):
+    """Entries by their place, in the order in which they were set. Touched on the loop only."""
+
+    def __init__(
+        self, entries_max: int, bytes_max: int = 0, size_of: Callable[[T], int] = lambda entry: 0
+    ) -> None:
+        """`bytes_max` bounds the sum of the sizes."""
+        self._entries_max = entries_max
+        self._bytes_max = bytes_max
+        self._size_of = size_of
+        self._bytes = 0
+        self._entries: dict[Place, T] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[T]:
+        """The one set longest ago first."""
+        return iter(self._entries.values())
+
+    def get(self, place: Place) -> T | None:
+        return self._entries.get(place)
+
+    def items(self) -> Iterable[tuple[Place, T]]:
+        return self._entries.items()
+
+    def latest(self) -> Iterator[T]:
+        """The one set last first."""
+        return reversed(self._entries.values())
+
+    def set(self, place: Place, entry: T) -> None:
+        """Set one entry, which makes it the youngest."""
+        self.drop(place)
+        self._entries[place] = entry
+        self._bytes += self._size_of(entry)
+        while len(self._entries) > self._entries_max or self._bytes > self._bytes_max:
+            self.drop(next(iter(self._entries)))
+
+    def drop(self, place: Place) -> bool:
+        """Take one entry out; whether it was there."""
+        before = self._entries.pop(place, None)
+        if before is None:
+            return False
+        self._bytes -= self._size_of(before)
+        return True
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._bytes = 0

@@ -1,0 +1,43 @@
+"""Makes operational memory as it is configured, and lets it begin with what the storage has."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from functools import partial
+
+from recollect.config.settings import Settings
+from recollect.orchestrator.clock import Clock, IdSource
+from recollect.orchestrator.operational import critical
+from recollect.orchestrator.operational.in_process import InProcess
+from recollect.orchestrator.operational.interface import OperationalMemory
+from recollect.orchestrator.storage.interface import Storage, WriteTransaction
+from recollect.orchestrator.storage.properties import get_property, set_property
+
+STORE_ID = "store_id"
+
+
+def open_operational(settings: Settings, ids: IdSource) -> OperationalMemory:
+    """In process, or shared where a Redis is named."""
+    if settings.redis.url in ("off", "embedded"):
+        return InProcess(settings.operational)
+    from recollect.orchestrator.operational.redis import RedisMemory  # needs its package
+
+    return RedisMemory(settings, ids, time.monotonic)
+
+
+async def take_up(memory: OperationalMemory, storage: Storage, clock: Clock, count: int) -> None:
+    """Begin with the last critical events of the storage, and with what is shared."""
+    found = await storage.read(lambda session: critical.latest(session, clock.now_us(), count))
+    store_id = await storage.read(lambda session: get_property(session, STORE_ID))
+    if store_id is None:
+        store_id = await storage.write(partial(_name, uuid.uuid4().hex))
+    await memory.start(store_id, found)
+
+
+def _name(new: str, transaction: WriteTransaction) -> str:
+    """What this store is called, by this orchestrator or by one that was quicker."""
+    known = get_property(transaction, STORE_ID)
+    if known is None:
+        set_property(transaction, STORE_ID, new)
+    return known or new
