@@ -21,6 +21,7 @@ NAMES = frozenset(
         "consolidation_archived",
         "forgetting",
         "undoing",
+        "migrating",
     }
 )
 

@@ -36,7 +36,7 @@ FATES_MAX = 200_000
 NUMS_AT_ONCE = 500
 ENTRIES_AT_ONCE = 20_000
 """Entries of the journal that one statement looks through."""
-RUNS = frozenset({"consolidate", "forget_source", "undo"})
+RUNS = frozenset({"consolidate", "forget_source", "migrate", "undo"})
 GOING_BACK = RUNS | {"restore", "restore_by_key"}
 
 WRITTEN = """

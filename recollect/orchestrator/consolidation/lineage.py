@@ -30,15 +30,16 @@ MADE_FROM_ANY = """
 SELECT DISTINCT source_num FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks}) LIMIT ?
 """
-# What a consolidation archived for one of some memories, and nobody else has touched since.
+# What a run archived for one of some memories, and nobody else has touched since.
 STOOD_FOR = """
 SELECT r.target_num, max(i.version_before), m.version
 FROM relationships r
-JOIN run_items i ON i.num = r.target_num AND i.action = 'archived' AND i.undone = 0
+JOIN run_items i ON i.num = r.target_num AND i.action IN ('archived', 'summarised')
+    AND i.undone = 0
 JOIN memories m ON m.num = r.target_num
 WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'replaces')
     AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL
-    AND m.operation IN ('consolidate', 'undo')
+    AND m.operation IN ('consolidate', 'migrate', 'undo')
 GROUP BY r.target_num, m.version
 """
 MARKS_MAX = 500

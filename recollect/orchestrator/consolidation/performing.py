@@ -41,11 +41,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Progress:
-    """A run under way: which it is, and how many items it has."""
+    """A run under way: which it is, how often it was gone on with, and how many items it has."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, resumed: int = 0, position: int = 0) -> None:
         self.run_id = run_id
-        self.position = 0
+        self.resumed = resumed
+        self.position = position
 
     def next(self) -> int:
         self.position += 1

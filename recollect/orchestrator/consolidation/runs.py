@@ -1,7 +1,7 @@
 """Runs and what they did, as they lie in their tables.
 
 A run is written down before its first change and after its last; every change has an item in the
-same transaction. So whatever happens in between, it is known what to take back.
+same transaction. So whatever happens in between, it is known what to take back, or where to go on.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ UNDOING = "undoing"
 DONE = "done"
 UNDONE = "undone"
 FAILED = "failed"
+INTERRUPTED = "interrupted"
+"""Broken off, and to be gone on with: what it did is done, and can be undone."""
 
 BUSY_RETRY_MS = 1_000
 
@@ -44,6 +46,11 @@ class Run(msgspec.Struct, frozen=True):
     request_key: str | None
     payload_hash: bytes | None
     report: str
+    scope: str | None = None
+    """What it is about, for a kind of run that is gone on with when it was broken off by the next
+    that is about the same; without one, it is taken back."""
+    resumed: int = 0
+    """How often it was gone on with: whoever began it before that is no longer at it."""
 
     @property
     def places(self) -> list[str]:
@@ -76,11 +83,26 @@ INSERT_ITEM = Insert(
 BY_ID = f"SELECT {COLUMNS} FROM runs WHERE id = ?"
 BY_REQUEST = f"SELECT {COLUMNS} FROM runs WHERE identity = ? AND request_key = ?"
 UNFINISHED = f"SELECT {COLUMNS} FROM runs WHERE status IN ('running', 'undoing')"
-# Also the fence: a run that was given up and taken back meanwhile changes nothing more.
-BEAT = "UPDATE runs SET beat_us = ? WHERE id = ? AND status = ? RETURNING id"
+# Also the fence: a run that was given up and taken back or taken over meanwhile changes nothing
+# more in these hands.
+BEAT = "UPDATE runs SET beat_us = ? WHERE id = ? AND status = ? AND resumed = ? RETURNING id"
 MOVE = """
-UPDATE runs SET status = ?, beat_us = ?, ended_us = ?, report = ? WHERE id = ? AND status = ?
+UPDATE runs SET status = ?, beat_us = ?, ended_us = ?, report = ?
+WHERE id = ? AND status = ? AND resumed = ?
 RETURNING id
+"""
+BROKEN_OFF = f"""
+SELECT {COLUMNS} FROM runs WHERE status = 'interrupted' AND identity = ? AND kind = ? AND scope = ?
+ORDER BY started_us, id LIMIT 1
+"""
+RESUME = """
+UPDATE runs SET status = 'running', beat_us = ?, ended_us = NULL, namespaces = ?, request_key = ?,
+    payload_hash = ?, resumed = resumed + 1
+WHERE id = ? AND status = 'interrupted' AND resumed = ?
+"""
+LAST_POSITION = "SELECT coalesce(max(position), 0) FROM run_items WHERE run_id = ?"
+COUNTED = """
+SELECT action, count(*) FROM run_items WHERE run_id = ? AND undone = 0 GROUP BY action
 """
 RELEASE = "UPDATE runs SET request_key = NULL WHERE identity = ? AND request_key = ?"
 # What is passed over is only counted, so it is read from the index alone.
@@ -113,8 +135,8 @@ def found_by_request(session: Session, call: Call, payload_hash: bytes | None) -
         call.require(place, call.key)
     if run.status in (RUNNING, UNDOING):
         raise busy(call, run)
-    # One that failed has done nothing, and may be tried again.
-    return None if run.status == FAILED else run
+    # One that failed has done nothing, and may be tried again; an interrupted one is gone on with.
+    return None if run.status in (FAILED, INTERRUPTED) else run
 
 
 def begin(
@@ -126,17 +148,13 @@ def begin(
     places: list[str],
     payload_hash: bytes | None,
     now_us: int,
+    scope: str | None = None,
 ) -> None:
     """Enter a run that is about to change something in some places.
 
     The caller has seen to it that the same request has not begun one before.
     """
-    assert places, "who may see a run is known by where it changes something"
-    if call.key is not None:
-        transaction.execute(RELEASE, (call.identity, call.key))
-    for row in transaction.execute(UNFINISHED):
-        if _overlap((other := Run(*row)).places, places):
-            raise busy(call, other)
+    _make_way(call, transaction, places)
     transaction.insert(
         INSERT_RUN,
         [
@@ -155,6 +173,7 @@ def begin(
                     request_key=call.key,
                     payload_hash=payload_hash,
                     report="{}",
+                    scope=scope,
                 )
             )
         ],
@@ -162,11 +181,64 @@ def begin(
     record(call, transaction, subject=run_id, namespace=namespace, detail="begun")
 
 
-def beat(transaction: WriteTransaction, run_id: str, now_us: int, status: str = RUNNING) -> None:
+def _make_way(call: Call, transaction: WriteTransaction, places: list[str]) -> None:
+    """Free the key of a request from what failed, and refuse to begin where a run is at work."""
+    assert places, "who may see a run is known by where it changes something"
+    if call.key is not None:
+        transaction.execute(RELEASE, (call.identity, call.key))
+    for row in transaction.execute(UNFINISHED):
+        if _overlap((other := Run(*row)).places, places):
+            raise busy(call, other)
+
+
+def broken_off(session: Session, call: Call, scope: str) -> Run | None:
+    """The caller's own run about the same that was broken off, if they may still go on with it."""
+    found = session.execute(BROKEN_OFF, (call.identity, call.operation, scope))
+    if not found:
+        return None
+    run = Run(*found[0])
+    return run if all(call.grants.allows(place, call.access) for place in run.places) else None
+
+
+def resume(
+    call: Call,
+    transaction: WriteTransaction,
+    run: Run,
+    *,
+    places: list[str],
+    payload_hash: bytes | None,
+    now_us: int,
+) -> None:
+    """Take up a run that was broken off, as what the present request does."""
+    places = sorted({*run.places, *places})
+    _make_way(call, transaction, places)
+    where = "\n".join(places)
+    transaction.execute(RESUME, (now_us, where, call.key, payload_hash, run.id, run.resumed))
+    record(call, transaction, subject=run.id, namespace=run.namespace, detail="resumed")
+
+
+def last_position(session: Session, run_id: str) -> int:
+    """How many items a run has."""
+    [(position,)] = session.execute(LAST_POSITION, (run_id,))
+    return int(position)
+
+
+def counted(session: Session, run_id: str) -> dict[str, int]:
+    """How often a run did what."""
+    return {action: count for action, count in session.execute(COUNTED, (run_id,))}
+
+
+def beat(
+    transaction: WriteTransaction,
+    run_id: str,
+    now_us: int,
+    status: str = RUNNING,
+    resumed: int = 0,
+) -> None:
     """Show that a run is at work; refuses to go on if somebody has taken it over."""
-    if not transaction.execute(BEAT, (now_us, run_id, status)):
+    if not transaction.execute(BEAT, (now_us, run_id, status, resumed)):
         raise Overloaded(
-            f"The run {run_id} was taken for dead and taken back by another orchestrator; begin "
+            f"The run {run_id} was taken for dead and taken over by another orchestrator; begin "
             "it anew.",
             run_id=run_id,
             retry_after_ms=BUSY_RETRY_MS,
@@ -196,7 +268,8 @@ def move(
 ) -> int | None:
     """Give a run another status; None if it has one already that it was not expected to have."""
     moved = transaction.execute(
-        MOVE, (status, now_us, ended_us, encode_json(report).decode(), run.id, run.status)
+        MOVE,
+        (status, now_us, ended_us, encode_json(report).decode(), run.id, run.status, run.resumed),
     )
     if not moved:
         return None

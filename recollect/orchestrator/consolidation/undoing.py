@@ -19,6 +19,7 @@ from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.lineage import REPLACES, UNLINK
 from recollect.orchestrator.consolidation.runs import Item, Run
+from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
@@ -33,6 +34,8 @@ ITEMS_AT_ONCE = 50
 SKIPPED_TOLD_MAX = 1_000
 CREATED = "created"
 UNDONE, SKIPPED = 1, 2
+MOVED_FROM = {"to_working": "short", "to_longterm": "medium", "summarised": "medium"}
+"""The tier that a memory came from, by what a migration did to it."""
 BOOKKEEPING = frozenset({"seq", "version", "updated_by", "updated_us", "operation"})
 """What every change moves."""
 
@@ -65,11 +68,17 @@ class Undoing:
     """Takes runs back."""
 
     def __init__(
-        self, storage: Storage, writes: RecheckedWrites, store: MemoryStore, clock: Clock
+        self,
+        storage: Storage,
+        writes: RecheckedWrites,
+        store: MemoryStore,
+        drafting: Drafting,
+        clock: Clock,
     ) -> None:
         self._storage = storage
         self._writes = writes
         self._store = store
+        self._drafting = drafting
         self._clock = clock
 
     async def take_back(self, call: Call, run: Run, failed: str | None = None) -> Undone:
@@ -131,7 +140,7 @@ class Undoing:
         places: dict[int, int],
         transaction: WriteTransaction,
     ) -> None:
-        runs.beat(transaction, run.id, self._clock.now_us(), runs.UNDOING)
+        runs.beat(transaction, run.id, self._clock.now_us(), runs.UNDOING, run.resumed)
         for item in items:
             place = places.get(item.position)
             known = None if embedded is None or place is None else embedded.chosen([place])
@@ -162,6 +171,7 @@ class Undoing:
                 self._store.check_key_free(call, transaction, target)
             except AlreadyExists:
                 return False
+        target = self._drafting.refaded(row, target)
         self._store.supersede(call, transaction, row, target, embedded)
         if target.present:
             transaction.execute(UNLINK, (row.num, REPLACES))
@@ -223,6 +233,8 @@ def _target(session: Session, row: MemoryRow, item: Item) -> MemoryRow | None:
     # The version was squashed; what the run did beside the text can be taken back all the same.
     if item.action == "archived":
         return msgspec.structs.replace(row, archived_us=None)
+    if item.action in MOVED_FROM:
+        return msgspec.structs.replace(row, archived_us=None, tier=MOVED_FROM[item.action])
     if item.action == "deleted":
         return msgspec.structs.replace(row, deleted_us=None)
     return None

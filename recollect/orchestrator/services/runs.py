@@ -48,7 +48,7 @@ class RunService:
             run = await self._storage.read(find)
             if run.status in (runs.RUNNING, runs.UNDOING):
                 raise runs.busy(call, run)
-            if run.status == runs.DONE:
+            if run.status in (runs.DONE, runs.INTERRUPTED):
                 undone = await self._undoing.take_back(call, run)
             else:
                 undone = undone_of(run)

@@ -86,7 +86,7 @@ class SourceForgotten(TypedDict):
 
 
 class RunRecord(TypedDict):
-    """A run; `run_status` is running, done, undone or failed."""
+    """A run; `run_status` is running, done, undone, failed, or interrupted: to be gone on with."""
 
     run_id: str
     kind: str

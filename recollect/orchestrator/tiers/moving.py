@@ -1,0 +1,126 @@
+"""Carrying a migration out: a bounded number of memories at a time, or one group.
+
+Each step is one transaction and good by itself, so a run that is broken off has nothing half done:
+what is left is still due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from recollect.orchestrator.access.rechecking import RecheckedWrites
+from recollect.orchestrator.calls import Call
+from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.consolidation.lineage import DERIVED_FROM, link
+from recollect.orchestrator.consolidation.performing import Progress
+from recollect.orchestrator.consolidation.runs import Item
+from recollect.orchestrator.drafts import Drafting
+from recollect.orchestrator.embedding.meaning import Embedded
+from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.tiers.planning import Summary
+
+ROWS_AT_ONCE = 50
+TO_WORKING = "to_working"
+TO_LONGTERM = "to_longterm"
+SUMMARISED = "summarised"
+CREATED = "created"
+TIER_AFTER = {TO_WORKING: "medium", TO_LONGTERM: "long", SUMMARISED: "long"}
+
+
+class Moving:
+    """Moves memories on, and sums groups up."""
+
+    def __init__(
+        self, writes: RecheckedWrites, store: MemoryStore, drafting: Drafting, clock: Clock
+    ) -> None:
+        self._writes = writes
+        self._store = store
+        self._drafting = drafting
+        self._clock = clock
+
+    async def move_on(
+        self, call: Call, progress: Progress, rows: Sequence[MemoryRow], action: str
+    ) -> None:
+        """Bring some memories into the next tier as they are."""
+        await self._writes.write(call, partial(self._move_all, call, progress, rows, action))
+        failpoint("migrating")
+
+    async def sum_up(self, call: Call, progress: Progress, summary: Summary) -> None:
+        """Write a summary and archive what it stands for; all of it or nothing."""
+        embedded = await self._store.meanings.embed_one(meaning_of(summary.row))
+        await self._writes.write(call, partial(self._sum_up, call, progress, summary, embedded))
+        failpoint("migrating")
+
+    def _move_all(
+        self,
+        call: Call,
+        progress: Progress,
+        rows: Sequence[MemoryRow],
+        action: str,
+        transaction: WriteTransaction,
+    ) -> None:
+        self._beat(progress, transaction)
+        # What was changed since it was seen is of the moment again, and stays.
+        seen = [row for row in rows if _as_seen(call, transaction, row)]
+        items = [self._moved(call, progress, row, action, transaction) for row in seen]
+        runs.enter(transaction, progress.run_id, items)
+
+    def _sum_up(
+        self,
+        call: Call,
+        progress: Progress,
+        summary: Summary,
+        embedded: Embedded,
+        transaction: WriteTransaction,
+    ) -> None:
+        self._beat(progress, transaction)
+        if not all(_as_seen(call, transaction, row) for row in summary.group):
+            return
+        self._store.insert(call, transaction, [summary.row], embedded)
+        made = summary.row
+        link(call, transaction, made.num, DERIVED_FROM, [row.num for row in summary.group])
+        items = [Item(progress.next(), made.num, CREATED, None, made.version)]
+        items += [
+            self._moved(call, progress, row, SUMMARISED, transaction) for row in summary.group
+        ]
+        runs.enter(transaction, progress.run_id, items)
+
+    def _moved(
+        self,
+        call: Call,
+        progress: Progress,
+        row: MemoryRow,
+        action: str,
+        transaction: WriteTransaction,
+    ) -> Item:
+        changes: dict[str, Any] = {"tier": TIER_AFTER[action]}
+        if action == SUMMARISED:
+            changes["archived_us"] = max(call.now_us, row.updated_us + 1)
+        new = self._drafting.refaded(row, msgspec.structs.replace(row, **changes))
+        new = self._store.supersede(call, transaction, row, new)
+        return Item(progress.next(), row.num, action, row.version, new.version)
+
+    def _beat(self, progress: Progress, transaction: WriteTransaction) -> None:
+        now_us = self._clock.now_us()
+        runs.beat(transaction, progress.run_id, now_us, resumed=progress.resumed)
+
+
+def _as_seen(call: Call, session: Session, row: MemoryRow) -> bool:
+    """Whether a memory still is as it was when it was found to be due."""
+    found = session.execute(SELECT_BY_NUM, (row.num,))
+    if not found:
+        return False
+    now = MemoryRow(*found[0])
+    if now.version != row.version or not now.present or not now.alive(call.now_us):
+        return False
+    call.require(now.namespace, now.id, "write")
+    return True

@@ -1,0 +1,111 @@
+"""What some texts say in few sentences: their own, the most central ones. No model is asked.
+
+Sentences that share telling words speak for one another, as pages that link to one another do: a
+sentence counts as much as those that are like it (TextRank). Of those that count most, each is
+taken that says something new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+
+from recollect.orchestrator.consolidation.merging import ENDINGS
+from recollect.orchestrator.consolidation.statements import normalised, sentences, statement_of
+
+SENTENCES_MAX = 300
+"""That are weighed against one another; of more, the first ones of each text."""
+SENTENCE_CHARS_MAX = 400
+SUMMARY_CHARS_MAX = 1_200
+SUMMARY_SENTENCES_MAX = 8
+DAMPING = 0.85
+ROUNDS = 30
+ALIKE = 0.6
+"""From this likeness on a sentence says nothing new."""
+CUT = "…"
+
+
+def summary_of(texts: Sequence[str]) -> str:
+    """A text of the sentences that say most of what some texts say, in their order."""
+    found = _sentences(texts)
+    likeness = _likeness([sentence for sentence, _ in found])
+    ranks = _ranks(likeness)
+    wanted = min(SUMMARY_SENTENCES_MAX, max(1, -(-len(found) // 3)))
+    chosen = _chosen(found, likeness, ranks, wanted)
+    parts = [found[at][0] for at in sorted(chosen)]
+    return " ".join(part if part.endswith(ENDINGS) else f"{part}." for part in parts)
+
+
+def _sentences(texts: Sequence[str]) -> list[tuple[str, int]]:
+    """The sentences of all texts, each once, with the place of their text."""
+    each = max(1, SENTENCES_MAX // max(1, len(texts)))
+    found: list[tuple[str, int]] = []
+    known: set[str] = set()
+    for place, text in enumerate(texts):
+        for sentence in sentences(text)[:each]:
+            plain = normalised(sentence)
+            if plain not in known:
+                known.add(plain)
+                found.append((_cut(sentence), place))
+    return found
+
+
+def _cut(sentence: str) -> str:
+    """A sentence that is not too long; a cut one says so."""
+    if len(sentence) <= SENTENCE_CHARS_MAX:
+        return sentence
+    kept = sentence[: SENTENCE_CHARS_MAX - 1]
+    whole = kept.rfind(" ")
+    return (kept[:whole] if whole > SENTENCE_CHARS_MAX // 2 else kept) + CUT
+
+
+def _likeness(texts: Sequence[str]) -> np.ndarray:
+    """How alike sentences are, by the words that tell something, the rarer the more."""
+    bags = [Counter(token.stem for token in statement_of(text).content) for text in texts]
+    spread = Counter(word for bag in bags for word in bag)
+    places = {word: at for at, word in enumerate(sorted(spread))}
+    matrix = np.zeros((len(bags), max(1, len(places))))
+    for at, bag in enumerate(bags):
+        for word, count in bag.items():
+            matrix[at, places[word]] = count * log(1 + len(bags) / spread[word])
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    matrix /= np.where(lengths == 0, 1.0, lengths)
+    likeness: np.ndarray = matrix @ matrix.T
+    np.fill_diagonal(likeness, 0.0)
+    return likeness
+
+
+def _ranks(likeness: np.ndarray) -> np.ndarray:
+    """How much each sentence counts; rounded, so that no machine sees a difference."""
+    count = len(likeness)
+    sums = likeness.sum(axis=0)
+    links = likeness / np.where(sums == 0, 1.0, sums)
+    ranks = np.full(count, 1.0 / count)
+    for _ in range(ROUNDS):
+        ranks = (1 - DAMPING) / count + DAMPING * (links @ ranks)
+    rounded: np.ndarray = np.round(ranks, 9)
+    return rounded
+
+
+def _chosen(
+    found: Sequence[tuple[str, int]], likeness: np.ndarray, ranks: np.ndarray, wanted: int
+) -> list[int]:
+    """Places of the sentences that are taken: central, not alike, rather of texts not heard yet."""
+    chosen: list[int] = []
+    heard: Counter[int] = Counter()
+    length = 0
+    waiting = list(range(len(found)))
+    while waiting and len(chosen) < wanted:
+        best = min(waiting, key=lambda at: (-ranks[at] / (1 + heard[found[at][1]]), at))
+        waiting.remove(best)
+        sentence, place = found[best]
+        fits = length + len(sentence) + 2 <= SUMMARY_CHARS_MAX
+        if chosen and (not fits or any(likeness[best, at] >= ALIKE for at in chosen)):
+            continue
+        chosen.append(best)
+        heard[place] += 1
+        length += len(sentence) + 2
+    return chosen
