@@ -189,7 +189,7 @@ def test_each_is_found_by_its_meaning_in_its_collection(world: World) -> None:
 
 
 def test_what_others_keep_is_not_there(world: World) -> None:
-    home = {"namespace": "user:alice"}
+    home: dict[str, Any] = {"namespace": "user:alice"}
     world(ops.StoreProcedure("secret", ["hide"], **home), ALICE)
     incident = world(ops.StoreIncident("A secret", **home), ALICE)["memory_id"]
     world(ops.RecordConfigChange("vault", "depth", 1, 2, **home), ALICE)

@@ -7,7 +7,6 @@ from typing import Any
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.decisions.rows import (
     LIST,
-    LIST_WITHIN,
     PAST_ALL,
     Decision,
     read_joined,
@@ -46,10 +45,6 @@ def newest(
         if value is not None:
             of.append(f"d.{column} = ?")
             params.append(value)
-    if home is not None and not of:
-        sql = LIST_WITHIN.format(readable=readable)
-        asked = (*within, below, now_us, limit)
-    else:
-        sql = LIST.format(of=" AND ".join(of) or "TRUE", readable=readable)
-        asked = (*params, below, now_us, *within, limit)
+    sql = LIST.format(of=" AND ".join(of) or "TRUE", readable=readable)
+    asked = (*params, below, now_us, *within, limit)
     return [read_joined(row) for row in session.execute(sql, asked)]

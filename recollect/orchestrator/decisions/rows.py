@@ -8,10 +8,8 @@ import msgspec
 
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
 from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
-from recollect.orchestrator.search.scope import OUTSIDE
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session
-from recollect.protocol.collection_names import DECISIONS
 from recollect.protocol.records import DecisionRecord
 
 PAST_ALL = (1 << 63) - 1
@@ -61,15 +59,9 @@ FROM decisions d CROSS JOIN memories m
 WHERE m.num = d.num AND {{of}} AND d.num < ? AND {_LIVING} AND {{readable}}
 ORDER BY d.num DESC LIMIT ?
 """
-# Where only some namespaces may be seen or are asked for, theirs are gathered first.
-LIST_WITHIN = f"""
-SELECT {JOINED_COLUMNS}, {_COLUMNS}, {_GOAL}
-FROM memories m CROSS JOIN decisions d
-WHERE d.num = m.num AND m.{OUTSIDE} AND m.collection = '{DECISIONS}' AND {{readable}}
-    AND m.num < ? AND {_LIVING}
-ORDER BY m.num DESC LIMIT ?
-"""
-WITH_OUTCOME = "num IN (SELECT decisions.num FROM decisions WHERE decisions.outcome IS NOT NULL)"
+WITH_OUTCOME = (
+    "EXISTS (SELECT 1 FROM decisions d WHERE d.num = memories.num AND d.outcome IS NOT NULL)"
+)
 """A condition over `memories`: a decision of which the outcome is known."""
 _MEMORY_COLUMNS = len(MemoryRow.__struct_fields__)
 

@@ -112,12 +112,15 @@ class RecallService:
             self._by_words(words, scope, depth), self._vector(meaning, intent)
         )
         past: list[tuple[MemoryRow, float | None, float | None]] = []
-        if moment_us is not None and not isinstance(lexical, Degraded):
+        degraded = [str(part) for part in (lexical, vector) if isinstance(part, Degraded)]
+        if moment_us is not None and len(degraded) < 2:
             question = None if isinstance(vector, Degraded) else vector
             past = await self._past.candidates(
                 self._storage, meaning, words, question, then, moment_us
             )
-        degraded = [str(part) for part in (lexical, vector) if isinstance(part, Degraded)]
+            if isinstance(lexical, Degraded):
+                # What is still as it was has no score by words, so nothing may have one.
+                past = [(row, None, nearness) for row, _, nearness in past]
 
         def read(session: Session) -> Answer:
             gathered = self._gathering.gather(

@@ -19,10 +19,13 @@ from recollect.orchestrator import (
     reembedding,
     rows,
 )
-from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past
+from recollect.orchestrator.decisions import rows as decision_rows
+from recollect.orchestrator.longterm import rows as longterm_rows
+from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.services import (
     audit,
+    decisions,
     deletion,
     groups,
     listing,
@@ -149,6 +152,22 @@ STATEMENTS = {
     "open sessions of a user": session_rows.LIST.format(
         condition=f"{IS_OPEN} AND TRUE AND user_id = ?"
     ),
+    "decisions": decision_rows.LIST.format(of="TRUE", readable="TRUE"),
+    "decisions of a task": decision_rows.LIST.format(of="d.task_id = ?", readable="TRUE"),
+    "decisions of a goal": decision_rows.LIST.format(of="d.goal_num = ?", readable="TRUE"),
+    "columns of decisions": decision_rows.COLUMNS_OF.format(marks="?, ?"),
+    "decisions with an outcome": nearest.SELECT_AMONG.format(
+        marks="?, ?", condition=decision_rows.WITH_OUTCOME
+    ),
+    "an outcome": decision_rows.SET_OUTCOME,
+    "a receipt": decisions.RECEIPT_OF,
+    "a procedure": longterm_rows.PROCEDURE,
+    "an incident": longterm_rows.INCIDENT,
+    "an incident resolved": longterm_rows.RESOLVE,
+    "changes of a component": longterm_rows.HISTORY.format(of_parameter="", readable="TRUE"),
+    "changes of a setting": longterm_rows.HISTORY.format(
+        of_parameter=longterm_rows.OF_PARAMETER, readable="TRUE"
+    ),
     **{f"insert {insert.table}": insert_sql(insert, 1) for insert in INSERTS},
 }
 
@@ -252,6 +271,11 @@ IN_ORDER = (
     "sessions in a status",
     "open sessions",
     "open sessions of a user",
+    "decisions",
+    "decisions of a task",
+    "decisions of a goal",
+    "changes of a component",
+    "changes of a setting",
 )
 
 
@@ -260,6 +284,18 @@ def test_a_page_is_read_in_its_order_without_sorting(session: SqliteSession, nam
     sql = STATEMENTS[name]
     plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
     assert not any("TEMP B-TREE" in str(row[3]) for row in plan), plan
+
+
+@pytest.mark.parametrize("home", ["", namespace_condition("user:a")[0] + " AND "])
+@pytest.mark.parametrize("names", [["decisions"], ["incidents", "procedures", "documents"]])
+def test_a_collection_is_listed_without_reading_memories(
+    session: SqliteSession, names: list[str], home: str
+) -> None:
+    condition = home + scope.collections_condition(names)[0]
+    sql = nearest.SELECT_NUMS.format(condition=condition)
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    steps = [str(row[3]) for row in plan]
+    assert steps == ["SEARCH memories USING COVERING INDEX memories_by_collection (collection=?)"]
 
 
 def test_namespaces_are_counted_without_reading_memories(session: SqliteSession) -> None:
@@ -278,7 +314,12 @@ def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_migrations_are_found(kind: str) -> None:
-    assert [number for number, _, _ in migrations.available(migrations.FOLDER / kind)] == [1, 2, 3]
+    assert [number for number, _, _ in migrations.available(migrations.FOLDER / kind)] == [
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name.startswith("audit")])
