@@ -35,7 +35,7 @@ from recollect.protocol.errors import LimitExceeded, SecretRefused
 DAY_US = 86_400_000_000
 # No further than it matters: a large namespace is not counted through.
 COUNT = f"""
-SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? AND {PRESENT} LIMIT ?) counted
+SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? AND {PRESENT} LIMIT ?) found
 """
 
 FromTier = Literal["operational", "working"]

@@ -19,6 +19,7 @@ from recollect.orchestrator import (
     reembedding,
     rows,
 )
+from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.decisions import rows as decision_rows
 from recollect.orchestrator.longterm import rows as longterm_rows
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope
@@ -32,6 +33,7 @@ from recollect.orchestrator.services import (
     namespaces,
     relationships,
     squashing,
+    tiers,
 )
 from recollect.orchestrator.services.session_reading import IS_OPEN
 from recollect.orchestrator.sessions import rows as session_rows
@@ -40,6 +42,7 @@ from recollect.orchestrator.sessions.homes import readable_sessions
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.tiers import due, planning
 from recollect.protocol.errors import NotFound
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import (
@@ -168,6 +171,16 @@ STATEMENTS = {
     "changes of a setting": longterm_rows.HISTORY.format(
         of_parameter=longterm_rows.OF_PARAMETER, readable="TRUE"
     ),
+    "what is due by its age": due.BY_AGE.format(home="TRUE", finished=due.FINISHED),
+    "what is due in a namespace": due.BY_AGE.format(
+        home=namespace_condition("user:a", "(m.namespace || '')")[0], finished="TRUE"
+    ),
+    "crowded namespaces": due.CROWDED.format(home="TRUE"),
+    "what a crowd pushes out": due.OLDEST,
+    "a namespace counted so far": planning.COUNT,
+    "a run to go on with": runs.BROKEN_OFF,
+    "summaries of a run": tiers.WRITTEN,
+    "what a summary is of": tiers.SOURCES,
     **{f"insert {insert.table}": insert_sql(insert, 1) for insert in INSERTS},
 }
 
@@ -271,6 +284,9 @@ IN_ORDER = (
     "sessions in a status",
     "open sessions",
     "open sessions of a user",
+    "what is due by its age",
+    "what is due in a namespace",
+    "what a crowd pushes out",
     "decisions",
     "decisions of a task",
     "decisions of a goal",
@@ -305,6 +321,13 @@ def test_namespaces_are_counted_without_reading_memories(session: SqliteSession)
     searches = [str(row[3]) for row in plan if str(row[3]).startswith("SEARCH")]
     assert len(searches) == 3
     assert all("USING COVERING INDEX memories_by_namespace (" in step for step in searches), plan
+
+
+@pytest.mark.parametrize("name", ["what is due by its age", "crowded namespaces"])
+def test_what_is_due_is_found_by_its_tier(session: SqliteSession, name: str) -> None:
+    sql = STATEMENTS[name]
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    assert any("INDEX memories_by_tier (tier=? AND updated_us" in str(row[3]) for row in plan), plan
 
 
 def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
