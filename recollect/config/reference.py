@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import yaml
 
@@ -78,14 +79,28 @@ def _yaml_section(section: str) -> Iterator[str]:
             yield ""
         yield from _comment(key.help, indent="  ")
         yield from _comment(_yaml_facts(key), indent="  ")
+        yield from _yaml_value(key)
+
+
+def _yaml_value(key: Key) -> Iterator[str]:
+    """The key at its default: a long list on lines of its own."""
+    if _is_long(key):
+        yield f"  {key.name}:"
+        yield from (f"    - {_scalar(item)}" for item in cast("tuple[str, ...]", key.default))
+    else:
         yield f"  {key.name}: {_scalar(key.default)}"
+
+
+def _is_long(key: Key) -> bool:
+    return key.is_list and len(f"  {key.name}: {_scalar(key.default)}") > COLUMNS_MAX
 
 
 def _yaml_facts(key: Key) -> str:
     facts = key.bounds_text or key.type_text
     if key.choices:
         facts = f"{'one of' if len(key.choices) > 1 else 'only'} {facts}"
-    return f"{facts[0].upper()}{facts[1:]}; default {_scalar(key.default)}."
+    default = "as it stands here" if _is_long(key) else _scalar(key.default)
+    return f"{facts[0].upper()}{facts[1:]}; default {default}."
 
 
 def _comment(text: str, indent: str) -> list[str]:

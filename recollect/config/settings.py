@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from recollect.config.agents import (
     ContextSettings,
+    LearningSettings,
     OperationalSettings,
     TiersSettings,
     WorkflowSettings,
@@ -107,7 +108,10 @@ class LimitsSettings(Struct, frozen=True):
     procedure_steps_max: Annotated[int, Meta(ge=1, le=10_000, description=(
         "Steps of one procedure."))] = 256
     item_chars_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
-        "Characters in one option of a decision or one step of a procedure."))] = 10_000
+        "Characters in one option of a decision, one step of a procedure or one error of an "
+        "execution."))] = 10_000
+    error_patterns_max: Annotated[int, Meta(ge=1, le=10_000, description=(
+        "Errors of one execution."))] = 64
 
 
 class DecaySettings(Struct, frozen=True):
@@ -302,6 +306,7 @@ __all__ = [
     "EmbeddingSettings",
     "ErrorsSettings",
     "IndexSettings",
+    "LearningSettings",
     "LimitsSettings",
     "LoggingSettings",
     "NetworkSettings",
@@ -335,6 +340,7 @@ class Settings(Struct, frozen=True):
     operational: OperationalSettings = OperationalSettings()
     workflow: WorkflowSettings = WorkflowSettings()
     context: ContextSettings = ContextSettings()
+    learning: LearningSettings = LearningSettings()
     tiers: TiersSettings = TiersSettings()
     redis: RedisSettings = RedisSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()

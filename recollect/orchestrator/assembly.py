@@ -40,6 +40,8 @@ from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.idempotency import Prefetch
 from recollect.orchestrator.keys import Keys
 from recollect.orchestrator.late_embedding import LateEmbedding
+from recollect.orchestrator.learning.reuse import ReuseLog
+from recollect.orchestrator.learning_assembly import learning_services
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.opening import open_storage
 from recollect.orchestrator.operational.living import Living
@@ -138,6 +140,7 @@ class Assembly:
         self._accesses = AccessLog(
             self.storage, fading, cache, entries_max=settings.decay.access_buffer_max
         )
+        self._reuse = ReuseLog(self.storage)
         authors = Authors()
         store = MemoryStore(self.meanings, cache, ids, authors)
         self._scrubbing = Scrubbing(self.storage, lexical, self.meanings, clock)
@@ -274,6 +277,18 @@ class Assembly:
                 event_ids,
                 settings.operational,
             ),
+            *learning_services(
+                storage,
+                writes,
+                typed,
+                Similar(store, nearest, scoping, accesses),
+                self._reuse,
+                workflow,
+                validator,
+                settings,
+                clock,
+                lambda: self.dispatcher.draining,
+            ),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),
             SessionReadingService(storage, states, validator),
@@ -286,7 +301,7 @@ class Assembly:
                 validator,
                 ids,
                 Estimate(),
-                lambda namespace, task_id: None,
+                self.operational.end_task,
             ),
             StepService(storage, typed, tasks, validator),
             PreferenceService(storage, typed, validator, accesses),
