@@ -11,6 +11,7 @@ from recollect.config.settings import Settings
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.assembly import Assembly
 from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.context import receipts
 from recollect.orchestrator.embedding.choosing import (
     Choice,
     choose,
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 TRIM_INTERVAL_S = 60
 TRIM_PAUSE_S = 0.05  # between the steps of one trimming, for others to write
 HOUR_US = 3_600_000_000
+DAY_US = 24 * HOUR_US
 
 
 class Orchestrator(Assembly):
@@ -78,6 +80,7 @@ class Orchestrator(Assembly):
         self._background += [
             asyncio.create_task(self._flush_accesses()),
             asyncio.create_task(self._trim_idempotency()),
+            asyncio.create_task(self._trim_receipts()),
             asyncio.create_task(self._late.run()),
             asyncio.create_task(self._scrubbing.run()),
             asyncio.create_task(self._running.look_after()),
@@ -130,6 +133,7 @@ class Orchestrator(Assembly):
         self.attempts.flush()
         try:
             await self._accesses.flush()
+            await self._reuse.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
         await asyncio.to_thread(self._readers.close)
@@ -145,6 +149,7 @@ class Orchestrator(Assembly):
             await asyncio.sleep(self._settings.decay.access_flush_ms / 1000)
             try:
                 await self._accesses.flush()
+                await self._reuse.flush()
             except RecollectError as error:
                 log.warning("Accesses were not written.", action="flush", reason=error.message)
 
@@ -157,4 +162,15 @@ class Orchestrator(Assembly):
                     await asyncio.sleep(TRIM_PAUSE_S)
             except RecollectError as error:
                 log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
+            await asyncio.sleep(TRIM_INTERVAL_S)
+
+    async def _trim_receipts(self) -> None:
+        kept_us = int(self._settings.context.receipts_kept_days * DAY_US)
+        while True:
+            before_us = self._clock.now_us() - kept_us
+            try:
+                while await self.storage.write(partial(receipts.trim, before_us)):
+                    await asyncio.sleep(TRIM_PAUSE_S)
+            except RecollectError as error:
+                log.warning("Old receipts were not trimmed.", action="trim", reason=error.message)
             await asyncio.sleep(TRIM_INTERVAL_S)

@@ -79,6 +79,7 @@ class PatternsExtracted(TypedDict):
     patterns: list[PatternRecord]
     created: int
     updated: int
+    """How many were there before; those that say what they said count as neither."""
     examined: int
     """How many executions were looked at."""
 
@@ -117,3 +118,5 @@ class TaskContextFetched(TypedDict):
     executions: list[ExecutionRecord]
     similar: list[ExecutionRecord]
     patterns: list[PatternRecord]
+    degraded: NotRequired[str]
+    """Why nothing was looked for by meaning, if so."""

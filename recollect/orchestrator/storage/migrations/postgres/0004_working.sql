@@ -159,6 +159,8 @@ CREATE TABLE receipt_items (
     receipt_id TEXT NOT NULL,
     position BIGINT NOT NULL,
     num BIGINT NOT NULL,
+    -- Named even when the memory is purged.
+    memory_id TEXT NOT NULL,
     version BIGINT NOT NULL,
     tier TEXT NOT NULL,
     score DOUBLE PRECISION NOT NULL,
@@ -167,7 +169,6 @@ CREATE TABLE receipt_items (
     chars BIGINT,
     PRIMARY KEY (receipt_id, position)
 );
-CREATE INDEX receipt_items_by_memory ON receipt_items (num);
 
 -- Some runs are gone on with when they were broken off, by the next that is about the same.
 ALTER TABLE runs ADD COLUMN scope TEXT;

@@ -159,6 +159,8 @@ CREATE TABLE receipt_items (
     receipt_id TEXT NOT NULL,
     position INTEGER NOT NULL,
     num INTEGER NOT NULL,
+    -- Named even when the memory is purged.
+    memory_id TEXT NOT NULL,
     version INTEGER NOT NULL,
     tier TEXT NOT NULL,
     score REAL NOT NULL,
@@ -167,7 +169,6 @@ CREATE TABLE receipt_items (
     chars INTEGER,
     PRIMARY KEY (receipt_id, position)
 ) WITHOUT ROWID;
-CREATE INDEX receipt_items_by_memory ON receipt_items (num);
 
 -- Some runs are gone on with when they were broken off, by the next that is about the same.
 ALTER TABLE runs ADD COLUMN scope TEXT;

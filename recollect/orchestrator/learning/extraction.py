@@ -1,0 +1,151 @@
+"""Learning from executions: which are looked at, and what becomes of them.
+
+Two or more of like tasks make a lesson. What is looked at is bounded: all of a namespace up to
+`learning.examined_max`, the newest first; or, when one is stored, its nearest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from recollect.config.agents import LearningSettings
+from recollect.orchestrator.calls import Call
+from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.learning import executions
+from recollect.orchestrator.learning.clustering import groups_of
+from recollect.orchestrator.learning.gathering import Gathering, Material
+from recollect.orchestrator.learning.lessons import Lesson, Lessons, learn
+from recollect.orchestrator.learning.wording import Learned
+from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.search.similar import Question, Similar
+from recollect.orchestrator.storage.interface import Session, Storage
+from recollect.protocol.collection_names import EXECUTIONS
+
+MEMBERS_MIN = 2
+LESSONS_MAX = 100
+"""Of one extraction."""
+
+Reword = Callable[[Call, Learned], Awaitable[Learned]]
+
+
+class Extracted(msgspec.Struct, frozen=True):
+    """What was learned, and from how many executions."""
+
+    lessons: list[Lesson]
+    examined: int
+
+
+class Extraction:
+    """Reads in threads of the storage, compares in one of its own, writes nothing."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        store: MemoryStore,
+        similar: Similar,
+        lessons: Lessons,
+        settings: LearningSettings,
+    ) -> None:
+        self._storage = storage
+        self._store = store
+        self._similar = similar
+        self._gathering = Gathering(store, similar)
+        self._lessons = lessons
+        self._settings = settings
+
+    async def around(self, call: Call, namespace: str, task_type: str, num: int) -> Extracted:
+        """What an execution that was just stored teaches, with those that are like it."""
+        meaning = self._store.meanings.current
+
+        def near(session: Session) -> dict[int, Vectors]:
+            own = self._store.vectors.of(session, meaning, [num]).get(num)
+            if own is None:
+                return {}  # it has no vector yet; a later extraction will find it
+            of_type = executions.such_as(task_type)
+            assert of_type is not None
+            found = self._similar.find(
+                call,
+                session,
+                Question(meaning, own),
+                EXECUTIONS,
+                self._settings.neighbours_max,
+                namespace=namespace,
+                threshold=self._settings.cluster_similarity,
+                only=(f"namespace = ? AND {of_type[0]}", [namespace, *of_type[1]]),
+            )
+            return self._store.vectors.of(session, meaning, [row.num for row, _ in found])
+
+        vectors = await self._storage.read(near)
+        groups = [group for group in await self._groups(vectors) if num in group]
+        lessons = await self._learn(call, namespace, [(task_type, g) for g in groups], meaning)
+        return Extracted(lessons, len(vectors))
+
+    async def through(
+        self,
+        call: Call,
+        namespace: str,
+        chosen: Callable[[Session], Sequence[tuple[int, str]]],
+        reword: Reword | None,
+    ) -> Extracted:
+        """What some executions of a namespace teach; `chosen` gives their numbers and types."""
+        meaning = self._store.meanings.current
+
+        def look(session: Session) -> dict[str, dict[int, Vectors]]:
+            types = dict(chosen(session))
+            found: dict[str, dict[int, Vectors]] = {}
+            for num, vector in self._store.vectors.of(session, meaning, list(types)).items():
+                found.setdefault(types[num], {})[num] = vector
+            return found
+
+        by_type = await self._storage.read(look)
+        groups = [
+            (task_type, group)
+            for task_type, vectors in sorted(by_type.items())
+            for group in await self._groups(vectors)
+        ]
+        # Where there is more to learn than one call may, that of which there is most comes first.
+        groups.sort(key=lambda item: -len(item[1]))
+        lessons = await self._learn(call, namespace, groups[:LESSONS_MAX], meaning, reword)
+        return Extracted(lessons, sum(map(len, by_type.values())))
+
+    async def _groups(self, vectors: dict[int, Vectors]) -> list[dict[int, Vectors]]:
+        """Executions of like tasks, of at least so many that they teach something."""
+        if len(vectors) < MEMBERS_MIN:
+            return []
+        nums = sorted(vectors)
+        stacked = np.stack([vectors[num] for num in nums])
+        nearness = self._settings.cluster_similarity
+        groups = await asyncio.to_thread(groups_of, stacked, nearness)
+        return [
+            {nums[place]: vectors[nums[place]] for place in group}
+            for group in groups
+            if len(group) >= MEMBERS_MIN
+        ]
+
+    async def _learn(
+        self,
+        call: Call,
+        namespace: str,
+        groups: Sequence[tuple[str, dict[int, Vectors]]],
+        meaning: Meaning,
+        reword: Reword | None = None,
+    ) -> list[Lesson]:
+        lessons: list[Lesson] = []
+        for task_type, group in groups:
+
+            def gather(
+                session: Session, task_type: str = task_type, group: dict[int, Vectors] = group
+            ) -> Material:
+                return self._gathering.gather(call, session, namespace, task_type, group, meaning)
+
+            material = await self._storage.read(gather)
+            columns, learned = await asyncio.to_thread(learn, material)
+            if reword is not None:
+                learned = await reword(call, learned)
+            lessons.append(await self._lessons.draft(call, namespace, material, columns, learned))
+        return lessons
