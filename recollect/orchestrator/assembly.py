@@ -26,6 +26,7 @@ from recollect.orchestrator.consolidation.performing import Performing
 from recollect.orchestrator.consolidation.running import Running
 from recollect.orchestrator.consolidation.taking_back import TakingBack
 from recollect.orchestrator.consolidation.undoing import Undoing
+from recollect.orchestrator.context.tier_search import TierSearch
 from recollect.orchestrator.dispatch import Dispatcher
 from recollect.orchestrator.documents.indexing import Indexing
 from recollect.orchestrator.documents.places import Roots
@@ -64,6 +65,7 @@ from recollect.orchestrator.services.audit import AuditService
 from recollect.orchestrator.services.batches import BatchService
 from recollect.orchestrator.services.changing import Changing
 from recollect.orchestrator.services.consolidation import ConsolidationService
+from recollect.orchestrator.services.context import ContextService
 from recollect.orchestrator.services.decisions import DecisionService
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.services.document_sync import DocumentSyncService
@@ -97,11 +99,11 @@ from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.tiers.moving import Moving
 from recollect.orchestrator.tiers.planning import Planning
-from recollect.orchestrator.tokens import Estimate
 from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.vocabularies import counter_of
 from recollect.orchestrator.working.finding import Tasks
 from recollect.orchestrator.working.workflow import Workflow
 from recollect.protocol.errors import Unsupported
@@ -172,23 +174,21 @@ class Assembly:
         writes = RecheckedWrites(storage, self.keyring.check_still_allowed)
         deletion = DeletionService(store, validator, self._scrubbing.finished)
         listing = ListingService(storage, store, scoping, validator)
+        gathering = Gathering(store, lexical, nearest, turns_around=settings.recall.turns_around)
+        weights = weights_of(settings.recall)
         recalling = RecallService(
             storage,
             store,
-            Gathering(
-                store,
-                lexical,
-                nearest,
-                turns_around=settings.recall.turns_around,
-            ),
+            gathering,
             settings.recall.candidates,
             past,
             authors,
             scoping,
-            weights_of(settings.recall),
+            weights,
             validator,
             accesses,
         )
+        counter = counter_of(settings.context.tokenizer)
         self._readers = Readers(settings.documents)
         roots = Roots(settings.documents.roots)
         documents = DocumentStore(store, validator, ids)
@@ -289,6 +289,25 @@ class Assembly:
                 clock,
                 lambda: self.dispatcher.draining,
             ),
+            ContextService(
+                storage,
+                store,
+                TierSearch(
+                    storage,
+                    store,
+                    gathering,
+                    settings.recall.candidates,
+                    authors,
+                    scoping,
+                    weights,
+                ),
+                operational_reading,
+                counter,
+                validator,
+                accesses,
+                event_ids,
+                random.SystemRandom(),
+            ),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),
             SessionReadingService(storage, states, validator),
@@ -300,7 +319,7 @@ class Assembly:
                 workflow,
                 validator,
                 ids,
-                Estimate(),
+                counter,
                 self.operational.end_task,
             ),
             StepService(storage, typed, tasks, validator),

@@ -70,7 +70,6 @@ ERASE = (
     "DELETE FROM relationships WHERE source_num = ?",
     "DELETE FROM relationships WHERE target_num = ?",
     "DELETE FROM group_members WHERE num = ?",
-    "DELETE FROM receipt_items WHERE num = ?",
     "DELETE FROM pattern_evidence WHERE pattern_num = ?",
     "DELETE FROM pattern_evidence WHERE execution_num = ?",
     *(f"DELETE FROM {table} WHERE num = ?" for table in TYPED),

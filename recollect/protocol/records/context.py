@@ -38,7 +38,9 @@ class ContextAssembled(TypedDict):
     considered: int
     """How many memories were weighed."""
     receipt_id: str | None
-    """None if nothing was given."""
+    """None if nothing was given, or if it could not be stored."""
+    note: NotRequired[str]
+    """Why nothing was given."""
     degraded: NotRequired[str]
 
 
