@@ -31,6 +31,11 @@ class EventRing:
     def __len__(self) -> int:
         return len(self._events)
 
+    def room(self) -> int:
+        """How many events of the size that they have now are kept."""
+        nearly_full = self._bytes > 0.9 * self._bytes_max
+        return max(1, len(self._events)) if nearly_full else self._events_max
+
     def __iter__(self) -> Iterator[Event]:
         return iter(self._events)
 
@@ -61,15 +66,14 @@ class EventRing:
             self._append(event)
         self._trim()
 
-    def discard(self, event_ids: Collection[str]) -> list[str]:
-        """Take out events by their ids; those of them that were there."""
-        gone = [event_id for event_id in event_ids if event_id in self._ids]
+    def discard(self, event_ids: Collection[str]) -> None:
+        """Take out events by their ids, where they are here."""
+        gone = self._ids.intersection(event_ids)
         if gone:
             kept = [event for event in self._events if event.id not in gone]
             self._clear()
             for event in kept:
                 self._append(event)
-        return gone
 
     def latest(self, readable: Readable, count: int, category: str | None) -> list[Event]:
         """The newest events that a reader may see, the newest first."""
