@@ -13,6 +13,7 @@ from recollect.orchestrator.clock import IdSource, to_iso
 from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.memory_store import check_version
 from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.namespaces import readable_spans
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.said import key_of, needed, optional
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
@@ -38,11 +39,6 @@ from recollect.protocol.operations import (
 
 TIER: Final = "medium"
 TASK_TYPE = "general"
-# The index holds only tasks that have ended and were summed up.
-SUMMED_UP = f"""
-{rows.TASKS} WHERE t.ended_us IS NOT NULL AND t.summary <> '' AND {rows.ALIVE} AND {{readable}}
-ORDER BY t.ended_us DESC, t.num DESC LIMIT ?
-"""
 
 TaskFunction = Callable[[WriteTransaction], records.TaskSaved]
 TaskEnded = Callable[[str, str], None]
@@ -281,12 +277,10 @@ class TaskService:
         limit = self._validator.page(operation.limit)
         if operation.namespace is not None:
             self._validator.namespace(operation.namespace)
-        readable, patterns = reading.readable_in(call, operation.namespace)
-        sql = SUMMED_UP.format(readable=readable)
+        spans = readable_spans(call, operation.namespace)
 
         def read(session: Session) -> records.SummariesListed:
-            found = session.execute(sql, (call.now_us, *patterns, limit))
-            tasks = map(rows.task_in, found)
+            tasks = summaries.newest(call, session, spans, limit)
             told = summaries.within(self._tokens, tasks, operation.max_tokens)
             return {
                 "status": "success",

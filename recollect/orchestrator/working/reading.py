@@ -22,7 +22,7 @@ GOAL_BY_NUM = f"{rows.GOALS} WHERE g.num = ?"
 LAST_STEPS = f"{rows.STEPS} WHERE p.task_num = ? AND {rows.ALIVE} ORDER BY p.num DESC LIMIT ?"
 # The index of active goals has them in this order; a goal without a date comes last.
 ACTIVE_GOALS = f"""
-{rows.GOALS} WHERE g.status = 'active' AND {rows.ALIVE} AND {{readable}}
+{rows.GOALS_IN_ORDER} AND g.status = 'active' AND {rows.ALIVE} AND {{readable}}
 ORDER BY g.priority DESC, coalesce(g.due_us, 9223372036854775807), g.num LIMIT ?
 """
 

@@ -28,11 +28,14 @@ from recollect.orchestrator.services import (
     audit,
     decisions,
     deletion,
+    goals,
     groups,
     listing,
     namespaces,
+    preferences,
     relationships,
     squashing,
+    steps,
     tiers,
 )
 from recollect.orchestrator.services.session_reading import IS_OPEN
@@ -43,6 +46,8 @@ from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 from recollect.orchestrator.tiers import due, planning
+from recollect.orchestrator.working import reading, summaries
+from recollect.orchestrator.working import rows as working_rows
 from recollect.protocol.errors import NotFound
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import (
@@ -51,9 +56,14 @@ from recollect.protocol.operations import (
     GetByKey,
     GetSession,
     GetState,
+    GetTask,
     HistoryByKey,
     Put,
+    SavePreference,
+    SaveStep,
+    SaveTask,
     SearchNamespace,
+    UpdateTaskStatus,
 )
 from tests.harness.worlds import World
 
@@ -67,8 +77,12 @@ INSERTS = (
     journal.APPEND,
     session_rows.INSERT,
     session_rows.INSERT_EVENT,
+    working_rows.INSERT_GOAL,
+    working_rows.INSERT_TASK,
+    working_rows.INSERT_STEP,
 )
 ALIVE = "deleted_us IS NULL AND (expires_us IS NULL OR expires_us > 0)"
+BELOW = namespace_condition("user:a", "m.namespace")[0]
 STATEMENTS = {
     "get by id": rows.SELECT_BY_ID,
     "get by number": rows.SELECT_BY_NUM,
@@ -181,6 +195,20 @@ STATEMENTS = {
     "a run to go on with": runs.BROKEN_OFF,
     "summaries of a run": tiers.WRITTEN,
     "what a summary is of": tiers.SOURCES,
+    "a task": reading.TASK_BY_KEY,
+    "a goal": reading.GOAL_BY_NUM,
+    "the last steps": reading.LAST_STEPS,
+    "active goals": reading.ACTIVE_GOALS.format(readable=BELOW),
+    "what a goal serves": goals.SERVES,
+    "tasks of a goal": goals.TASKS_OF.format(readable=BELOW),
+    "how tasks of a goal stand": goals.TASKS_BY_STATUS.format(readable=BELOW),
+    "steps of a task": steps.STEPS_OF,
+    "a step counted": steps.COUNT_STEP,
+    "tasks summed up": summaries.SUMMED_UP,
+    "tasks summed up lately": summaries.SUMMED_UP_LATELY.format(readable=summaries.WITHIN),
+    "preferences": preferences.LIST,
+    "a goal changed": working_rows.UPDATE_GOAL,
+    "a task changed": working_rows.UPDATE_TASK,
     **{f"insert {insert.table}": insert_sql(insert, 1) for insert in INSERTS},
 }
 
@@ -210,6 +238,8 @@ def scans_in(session: SqliteSession, sql: str) -> list[str]:
         and "VIRTUAL TABLE" not in step
         and "VALUES CLAUSE" not in step
         and step not in ("SCAN tree", "SCAN up", "SCAN page", "SCAN found", "SCAN CONSTANT ROW")
+        # That index holds the active goals alone, in the order in which they are listed.
+        and step != "SCAN g USING INDEX goals_active"
     ]
 
 
@@ -219,6 +249,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     for n in range(12):
         world(Put("user:a", "k", n))
         world(Put("user:a:b", f"k{n}", n))
+    world(SaveTask("Read", "t"))
     yield world
     world.close()
 
@@ -240,6 +271,12 @@ PATHS: dict[str, Callable[[World], Operation[Any]]] = {
     "read an old version": lambda world: GetByKey("user:a", "k", 3),
     "read the past": lambda world: GetByKey("user:a", "k", as_of=1_800_000_001),
     "read ten versions": lambda world: HistoryByKey("user:a", "k", 10),
+    "save a task": lambda world: SaveTask("Write", begun(world)),
+    "save a task again": lambda world: SaveTask("Write", "t"),
+    "move a task on": lambda world: UpdateTaskStatus("t", "completed", begun(world)),
+    "save a step": lambda world: SaveStep("t", 1, "search", {"a": 1}, "b"),
+    "read a task": lambda world: GetTask("t"),
+    "save a preference": lambda world: SavePreference("a", 1),
     "query a namespace": lambda world: SearchNamespace("user:a", limit=100),
 }
 
@@ -284,6 +321,11 @@ IN_ORDER = (
     "sessions in a status",
     "open sessions",
     "open sessions of a user",
+    "the last steps",
+    "active goals",
+    "tasks of a goal",
+    "steps of a task",
+    "preferences",
     "what is due by its age",
     "what is due in a namespace",
     "what a crowd pushes out",
@@ -312,6 +354,23 @@ def test_a_collection_is_listed_without_reading_memories(
     plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
     steps = [str(row[3]) for row in plan]
     assert steps == ["SEARCH memories USING COVERING INDEX memories_by_collection (collection=?)"]
+
+
+def test_tasks_are_summed_up_without_reading_other_memories(session: SqliteSession) -> None:
+    plans = {
+        name: [
+            str(row[3])
+            for row in session.execute(
+                f"EXPLAIN QUERY PLAN {STATEMENTS[name]}", [0] * STATEMENTS[name].count("?")
+            )
+        ]
+        for name in ("tasks summed up", "tasks summed up lately")
+    }
+    assert any(
+        "(collection=? AND namespace>? AND namespace<?)" in step
+        for step in plans["tasks summed up"]
+    ), plans
+    assert any("tasks_summed_up" in step for step in plans["tasks summed up lately"]), plans
 
 
 def test_namespaces_are_counted_without_reading_memories(session: SqliteSession) -> None:
