@@ -39,6 +39,9 @@ LIMITS: dict[str, int] = {
     "tree_nodes_max": 10,
     "walk_depth_max": 3,
     "relationship_results_max": 10,
+    "decision_options_max": 4,
+    "procedure_steps_max": 4,
+    "item_chars_max": 50,
 }
 
 
@@ -103,6 +106,20 @@ def put(target: Target, **fields: Any) -> Request:
     return "put", {"namespace": NAMESPACE, "key": "k", "value": 1, **fields}
 
 
+def decide(**fields: Any) -> Request:
+    body = {"context": "x", "options": [], "choice": "c", "namespace": NAMESPACE, **fields}
+    return "log_decision", body
+
+
+def store(what: str, **fields: Any) -> Request:
+    return f"store_{what}", {"namespace": NAMESPACE, **fields}
+
+
+def change(**fields: Any) -> Request:
+    body = {"component": "c", "parameter": "p", "namespace": NAMESPACE, **fields}
+    return "record_config_change", body
+
+
 def tree(target: Target, size: int) -> Request:
     """The deletion of a tree of this many memories."""
     root = target.add("root", namespace=NAMESPACE)
@@ -117,6 +134,11 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: add(content="x" * n),
         lambda t, n: update(t, content="x" * n),
         lambda t, n: put(t, content="x" * n),
+        # With the words around it, the text of a decision is as long as is given.
+        lambda t, n: decide(context="x" * (n - len("Decision: \nChosen: c"))),
+        lambda t, n: decide(reasoning="x" * (n - len("Decision: x\nChosen: c\nBecause: "))),
+        lambda t, n: store("incident", title="x" * (n - len("Incident (medium): "))),
+        lambda t, n: store("knowledge", title="x", content="x" * (n - len("x\n"))),
     ],
     "metadata_bytes_max": [
         lambda t, n: add(metadata={"k": "x" * (n - 8)}),
@@ -140,12 +162,15 @@ CASES: dict[str, list[Case]] = {
             "update_by_key",
             {"namespace": NAMESPACE, "key": "k", "value": "x" * (n - 2)},
         ),
+        lambda t, n: change(old_value="x" * (n - 2)),
+        lambda t, n: change(new_value="x" * (n - 2)),
     ],
     "depth_max": [
         lambda t, n: add(metadata={"a": nested(n - 1)}),
         lambda t, n: add(value=nested(n)),
         lambda t, n: update(t, metadata={"a": nested(n - 1)}),
         lambda t, n: put(t, value=nested(n)),
+        lambda t, n: change(new_value=nested(n)),
         lambda t, n: ("append_event", {"session_id": t.session_id, "event": nested(n)}),
         lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"a": nested(n)}}),
     ],
@@ -162,6 +187,13 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"x" * n: 1}}),
         lambda t, n: update(t, source="x" * n),
         lambda t, n: ("create_context_group", {"name": "x" * n}),
+        lambda t, n: decide(task_id="x" * n),
+        lambda t, n: change(component="x" * n),
+        lambda t, n: change(parameter="x" * n),
+        lambda t, n: ("config_history", {"component": "x" * n, "limit": 5}),
+        lambda t, n: ("list_decisions", {"task_id": "x" * n, "limit": 5}),
+        lambda t, n: store("procedure", name="x" * (n - len("procedure/")), steps=["s"]),
+        lambda t, n: store("knowledge", title="x" * (n - len("knowledge/")), content="c"),
         lambda t, n: ("create_session", {"user_id": "x" * n}),
         lambda t, n: ("create_session", {"user_id": "u", "session_type": "x" * n}),
         lambda t, n: (
@@ -182,6 +214,7 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("find_conflicts", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("list_documents", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("audit_log", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: ("migrate", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
     ],
     "batch_items_max": [
         lambda t, n: ("batch_add_memories", {"memories": [{"content": "x"}] * n}),
@@ -199,6 +232,7 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("list_namespaces", {"limit": n}),
         lambda t, n: ("history_by_key", {"namespace": NAMESPACE, "key": "k", "limit": n}),
         lambda t, n: ("list_sessions", {"limit": n}),
+        lambda t, n: ("migrate", {"limit": n, "dry_run": True}),
         lambda t, n: ("list_active_sessions", {"limit": n}),
         lambda t, n: ("list_events", {"session_id": t.session_id, "limit": n}),
         lambda t, n: ("get_session", {"session_id": t.session_id, "events": n}),
@@ -206,6 +240,9 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("search_documents", {"query": "memory", "k": n}),
         lambda t, n: ("audit_log", {"limit": n}),
         lambda t, n: ("list_runs", {"limit": n}),
+        lambda t, n: ("list_decisions", {"limit": n}),
+        lambda t, n: ("find_similar_decisions", {"context": "c", "k": n}),
+        lambda t, n: ("config_history", {"component": "c", "limit": n}),
         lambda t, n: ("find_conflicts", {"namespace": NAMESPACE, "limit": n}),
     ],
     "payload_bytes_max": [payload],
@@ -213,6 +250,7 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("search_memory", {"query": "x" * n}),
         lambda t, n: ("semantic_search", {"query": "x" * n}),
         lambda t, n: ("search_documents", {"query": "x" * n}),
+        lambda t, n: ("find_similar_decisions", {"context": "x" * n}),
     ],
     "tree_nodes_max": [tree],
     "walk_depth_max": [
@@ -220,6 +258,12 @@ CASES: dict[str, list[Case]] = {
     ],
     "relationship_results_max": [
         lambda t, n: ("get_related_memories", {"memory_id": t.memory_id, "limit": n})
+    ],
+    "decision_options_max": [lambda t, n: decide(options=["o"] * n)],
+    "procedure_steps_max": [lambda t, n: store("procedure", name="p", steps=["s"] * n)],
+    "item_chars_max": [
+        lambda t, n: decide(options=["o" * n]),
+        lambda t, n: store("procedure", name="p", steps=["s" * n]),
     ],
 }
 

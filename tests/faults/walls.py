@@ -37,6 +37,8 @@ class Aim(msgspec.Struct, frozen=True):
     document_id: str
     run_id: str
     source: str
+    decision_id: str
+    incident_id: str
 
 
 ABSENT = Aim(
@@ -50,6 +52,8 @@ ABSENT = Aim(
     document_id="4" * 26,
     run_id="5" * 26,
     source="an absent source",
+    decision_id="6" * 26,
+    incident_id="7" * 26,
 )
 
 
@@ -94,6 +98,22 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
     ]
     run = call(ops.Consolidate(namespace, "keep_latest"))
     assert run["archived"], f"{twins} were not seen as duplicates"
+    decision_id = call(
+        ops.LogDecision(
+            f"Where does the {MARKER} sleep?",
+            [MARKER],
+            MARKER,
+            MARKER,
+            task_id="stable",
+            namespace=namespace,
+        )
+    )["decision_id"]
+    call(ops.StoreProcedure("saddling", [f"Catch the {MARKER}"], namespace=namespace))
+    incident_id = call(ops.StoreIncident(f"The {MARKER} ran away", namespace=namespace))[
+        "memory_id"
+    ]
+    call(ops.RecordConfigChange("stable", "doors", MARKER, 2, namespace=namespace))
+    call(ops.StoreKnowledge("stripes", f"The {MARKER} has many", namespace=namespace))
     return Aim(
         namespace=namespace,
         key="drink",
@@ -105,6 +125,8 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
         document_id=document["id"],
         run_id=run["run_id"],
         source=f"{MARKER} source",
+        decision_id=decision_id,
+        incident_id=incident_id,
     )
 
 
@@ -169,6 +191,7 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.SemanticSearch(f"The {MARKER} prefers green tea.", 50),
         lambda a: ops.SemanticSearch(f"The {MARKER} tea", 50, namespace=a.namespace),
         lambda a: ops.SemanticSearch(MARKER, 50, {"id": a.memory_id}),
+        lambda a: ops.SemanticSearch(MARKER, 50, collections=["decisions", "knowledge"]),
     ],
     "recall": [
         lambda a: ops.Recall(f"What does the {MARKER} prefer?", 50, neighbours=5, explain=True),
@@ -265,6 +288,41 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.ForgetSource(a.source),
         lambda a: ops.ForgetSource(f"{a.user_id}-agent", True),
     ],
+    "migrate": [
+        lambda a: ops.Migrate(a.namespace, older_than_days=0),
+        lambda a: ops.Migrate(older_than_days=0),
+        lambda a: ops.Migrate(dry_run=True, older_than_days=0),
+    ],
+    "log_decision": [
+        lambda a: ops.LogDecision("An intruder?", [], "yes", namespace=a.namespace),
+        lambda a: ops.LogDecision("In?", [], "yes", goal_id=a.memory_id, namespace="user:bob"),
+    ],
+    "record_outcome": [lambda a: ops.RecordOutcome(a.decision_id, "An intruder was here")],
+    "get_decision": [lambda a: ops.GetDecision(a.decision_id)],
+    "find_similar_decisions": [
+        lambda a: ops.FindSimilarDecisions(f"Where does the {MARKER} sleep?", 50),
+        lambda a: ops.FindSimilarDecisions(MARKER, 50, namespace=a.namespace),
+    ],
+    "list_decisions": [
+        lambda a: ops.ListDecisions(),
+        lambda a: ops.ListDecisions("stable"),
+        lambda a: ops.ListDecisions(goal_id=a.memory_id),
+        lambda a: ops.ListDecisions(namespace=a.namespace),
+    ],
+    "store_procedure": [
+        lambda a: ops.StoreProcedure("saddling", ["intrude"], namespace=a.namespace)
+    ],
+    "get_procedure": [lambda a: ops.GetProcedure("saddling", namespace=a.namespace)],
+    "store_incident": [lambda a: ops.StoreIncident("An intruder", namespace=a.namespace)],
+    "resolve_incident": [lambda a: ops.ResolveIncident(a.incident_id, "An intruder was here")],
+    "record_config_change": [
+        lambda a: ops.RecordConfigChange("stable", "doors", 2, 0, namespace=a.namespace)
+    ],
+    "config_history": [
+        lambda a: ops.ConfigHistory("stable"),
+        lambda a: ops.ConfigHistory("stable", "doors", namespace=a.namespace),
+    ],
+    "store_knowledge": [lambda a: ops.StoreKnowledge("stripes", "none", namespace=a.namespace)],
     "ping": [lambda a: ops.Ping()],
     "stats": [lambda a: ops.Stats()],
     "backup": [lambda a: ops.Backup("/nonexistent/backup")],

@@ -111,6 +111,22 @@ def use_consolidation(client: Recording) -> None:
     assert [found["run_id"] for found in runs] == [forgotten["run_id"], run["run_id"]]
 
 
+def use_tiers(client: Recording) -> None:
+    rose = client.add_memory("The garden", memory_tier="long", namespace="project:garden")
+    for month in ("April", "May", "June"):
+        client.add_memory(
+            f"The roses in the garden were watered in {month}. It was warm.",
+            memory_tier="medium",
+            parent_id=rose["memory_id"],
+            namespace="project:garden",
+        )
+    would = client.migrate("project:garden", "working", True, older_than_days=0)
+    assert (would["run_id"], would["summarised"]) == (None, 3)
+    done = client.migrate("project:garden", "working", older_than_days=0)
+    assert done["summaries"][0]["text"] == would["summaries"][0]["text"]
+    assert client.undo(done["run_id"])["restored"] == 3
+
+
 def use_access(client: Recording) -> None:
     me = client.who_am_i()
     assert me["grants"] == [{"pattern": "*", "access": "admin"}]
@@ -129,6 +145,47 @@ def use_audit(client: Recording) -> None:
     assert client.verify_audit()["valid"] is True
 
 
+def use_decisions(client: Recording) -> None:
+    home = "project:shop"
+    client.set_task_id("orders")
+    logged = client.log_decision(
+        "Which database keeps the orders?",
+        ["a file", "PostgreSQL"],
+        "PostgreSQL",
+        "many write it",
+        0.8,
+        namespace=home,
+    )
+    client.set_task_id(None)
+    decision_id = logged["decision_id"]
+    assert client.record_outcome(decision_id, "no order was lost", True)["version"] == 2
+    decision = client.get_decision(decision_id)["decision"]
+    assert (decision["task_id"], decision["decided_by"]) == ("orders", "planner")
+    assert (decision["outcome"], decision["success"]) == ("no order was lost", True)
+    [similar] = client.find_similar_decisions("Which database keeps the bills?", 3)["decisions"]
+    assert (similar["id"], similar["choice"]) == (decision_id, "PostgreSQL")
+    assert client.list_decisions("orders")["decisions"][0]["id"] == decision_id
+
+
+def use_longterm(client: Recording) -> None:
+    home = "project:shop"
+    stored = client.store_procedure(
+        "refund", ["find the order"], "For goods sent back", namespace=home
+    )
+    assert (stored["collection"], stored["created"]) == ("procedures", True)
+    procedure = client.get_procedure("refund", namespace=home)["procedure"]
+    assert procedure["steps"] == ["find the order"]
+    incident = client.store_incident("Refunds were paid twice", severity="high", namespace=home)
+    resolved = client.resolve_incident(incident["memory_id"], "Each order is locked", "A race")
+    assert (resolved["version"], resolved["created"]) == (2, False)
+    client.record_config_change("refunds", "days", 30, 60, "Christmas", namespace=home)
+    [change] = client.config_history("refunds", "days")["changes"]
+    assert (change["old_value"], change["new_value"], change["changed_by"]) == (30, 60, "planner")
+    client.store_knowledge("Refunds", "They are paid within a week", namespace=home)
+    found = client.semantic_search("refunds", 9, collections=["incidents", "knowledge"])["results"]
+    assert {result["collection"] for result in found} == {"incidents", "knowledge"}
+
+
 def test_every_operation_works_through_the_client(reading: Recording, tmp_path: Path) -> None:
     client = reading
     client.set_agent_id("planner")
@@ -136,8 +193,11 @@ def test_every_operation_works_through_the_client(reading: Recording, tmp_path: 
     use_sessions(client)
     use_documents(client, documents_of(tmp_path))
     use_consolidation(client)
+    use_tiers(client)
     use_access(client)
     use_audit(client)
+    use_decisions(client)
+    use_longterm(client)
     use_memories(client, tmp_path)
     assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called
 
