@@ -73,6 +73,7 @@ PANELS = {
     "Settle": (
         run_commands.conflicts,
         run_commands.consolidate,
+        run_commands.migrate,
         run_commands.forget_source,
         run_commands.runs,
         run_commands.undo,

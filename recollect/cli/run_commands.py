@@ -1,4 +1,4 @@
-"""Commands that settle conflicts, take back what a source wrote, and undo either."""
+"""Commands that settle conflicts, move memories on, take back a source, and undo each of these."""
 
 from __future__ import annotations
 
@@ -72,6 +72,45 @@ def consolidate(
         run_views.show_consolidated(answer)
 
 
+def migrate(
+    namespace: options.Namespace = None,
+    from_tier: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="Only out of this tier: operational or working.", metavar="TIER"
+        ),
+    ] = None,
+    older_than_days: Annotated[
+        float | None,
+        typer.Option(
+            "--older-than", help="Instead of the configured ages: older than so many days."
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    limit: options.Limit = 1000,
+    endpoint: options.Endpoint = None,
+    key_file: options.KeyFile = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Move old memories on to the next tier, and sum up those that belong together.
+
+    For example: `recollect migrate --from working --dry-run`
+    """
+    with calling(endpoint, key_file, as_json=as_json) as client:
+        chosen = cast("Literal['operational', 'working'] | None", from_tier)
+        answer = client.migrate(
+            namespace,
+            chosen,
+            dry_run,
+            limit=limit,
+            older_than_days=older_than_days,
+            timeout=PATIENCE_S,
+        )
+        if as_json:
+            return print_json(answer)
+        run_views.show_migrated(answer)
+
+
 def forget_source(
     source: Annotated[
         str,
@@ -126,7 +165,7 @@ def runs(
     namespace: options.Namespace = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Only consolidate, or only forget_source.", metavar="KIND"),
+        typer.Option(help="Only consolidate, migrate or forget_source.", metavar="KIND"),
     ] = None,
     limit: options.Limit = 20,
     endpoint: options.Endpoint = None,

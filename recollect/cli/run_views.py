@@ -14,10 +14,30 @@ from recollect.protocol.records import (
     RunRecord,
     RunUndone,
     SourceForgotten,
+    TiersMigrated,
 )
 
 KIND_STYLES = {"contradiction": "red", "duplicate": "yellow"}
-STATUS_STYLES = {"done": "green", "undone": "dim", "failed": "red", "running": "yellow"}
+STATUS_STYLES = {
+    "done": "green",
+    "undone": "dim",
+    "failed": "red",
+    "running": "yellow",
+    "interrupted": "yellow",
+}
+DONE = {
+    "created": "created",
+    "archived": "archived",
+    "to_working": "to working memory",
+    "to_longterm": "to long-term memory",
+    "summarised": "summed up",
+    "forgotten": "forgotten",
+    "reverted": "reverted",
+    "derived": "derived",
+    "revived": "revived",
+    "skipped": "skipped",
+}
+"""What the report of a run counts, as people call it."""
 ARCHIVED_SHOWN_MAX = 3
 RUN_ID_CELLS = 36
 
@@ -77,6 +97,31 @@ def show_consolidated(answer: Consolidated) -> None:
     _tell_undo(answer["run_id"])
 
 
+def show_migrated(answer: TiersMigrated) -> None:
+    """What moved on, what sums up the rest, and how to take it back."""
+    if not answer["examined"] and answer["run_id"] is None:
+        return note("Nothing is due to move on.", "")
+    for made in answer["summaries"]:
+        of = counted(len(made["source_ids"]), "memory")
+        out.print(Text.assemble((f"{of}: ", "dim"), one_line(made["text"])))
+    verb = "would be" if answer["dry_run"] else "are"
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right")
+    table.add_column()
+    for name, what in (
+        ("to_working", f"of the moment {verb} in working memory"),
+        ("to_longterm", f"of working memory {verb} in long-term memory"),
+        ("summarised", f"{verb} archived behind a summary"),
+    ):
+        table.add_row(counted(answer[name], "memory"), what)  # type: ignore[literal-required]
+    out.print(table)
+    if answer["resumed"]:
+        note("It went on with a run that had been broken off; the numbers are those of both.")
+    if not answer["complete"]:
+        note("More is due: the same again goes on.")
+    _tell_undo(answer["run_id"])
+
+
 def show_forgotten(answer: SourceForgotten) -> None:
     """How much was taken back of what a source wrote."""
     verb = "would be" if answer["dry_run"] else "are"
@@ -132,9 +177,8 @@ def show_runs(runs: Sequence[RunRecord]) -> None:
 
 def _done(run: RunRecord) -> str:
     """What a run did, in a few words."""
-    names = ("created", "archived", "forgotten", "reverted", "derived", "revived", "skipped")
     report = run["report"]
-    return ", ".join(f"{report[name]} {name}" for name in names if report.get(name))
+    return ", ".join(f"{report[name]} {what}" for name, what in DONE.items() if report.get(name))
 
 
 def _ids(ids: Sequence[str]) -> str:

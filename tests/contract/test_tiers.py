@@ -209,6 +209,48 @@ def test_a_key_keeps_working(world: World) -> None:
     assert (got["value"], got["memory_tier"]) == (3, "long")
 
 
+def test_what_goes_on_stays_and_records_move_on_as_they_are(world: World) -> None:
+    goals = [
+        world(ops.StoreGoal(f"Reach the pole {n}", namespace=HOME))["goal_id"]
+        for n in range(2)
+    ]
+    for task in ("packing", "sailing"):
+        world(ops.SaveTask(f"We are {task}", task, namespace=HOME))
+        for turn in range(4):
+            given = {"item": f"thing {turn}"}
+            world(ops.SaveStep(task, turn, "hand", given, f"{task} {turn}", namespace=HOME))
+    world(ops.SavePreference("units", "metric", namespace=HOME))
+    world(ops.SaveAgentState("captain", {"mood": "fine"}, namespace=HOME))
+    decided = world(ops.LogDecision("Which ship?", ["Fram", "Maud"], "Fram", namespace=HOME))
+    world(ops.UpdateGoal(goals[1], status="completed"))
+    world(ops.UpdateTaskStatus("packing", "completed", "All is packed", namespace=HOME))
+    world.clock.advance(40 * DAY_S)
+    world(ops.Migrate())
+    world.clock.advance(40 * DAY_S)
+    done = world(ops.Migrate())
+    assert (done["summarised"], done["complete"]) == (4, True)
+    assert "thing" in done["summaries"][0]["text"]
+    shown = {m["id"]: m for m in world(ops.ListMemories(namespace=HOME, limit=100))["memories"]}
+    tier_of = {
+        (m["collection"], m["key"] or m["id"]): m["memory_tier"]
+        for m in shown.values()
+        if m["collection"] != "summaries"
+    }
+    assert tier_of["goals", goals[0]] != "long"
+    assert tier_of["goals", goals[1]] == "long"
+    assert tier_of["tasks", "task/sailing"] != "long"
+    assert tier_of["tasks", "task/packing"] == "long"
+    assert tier_of["decisions", decided["decision_id"]] == "long"
+    assert sum(collection == "steps" for collection, _ in tier_of) == 4
+    # All of them are what they were to those who ask for them.
+    assert world(ops.GetTask("packing", namespace=HOME))["task"]["task_status"] == "completed"
+    assert world(ops.ActiveGoals(namespace=HOME))["count"] == 1
+    got = world(ops.GetPreference("units", namespace=HOME))["preference"]
+    assert got["value"] == "metric"
+    assert world(ops.ListSteps("sailing", namespace=HOME))["count"] == 4
+    assert world(ops.Migrate())["run_id"] is None
+
+
 def test_what_has_expired_is_left_alone(world: World) -> None:
     expired = add(world, "Gone", expires_at=(world.clock.now_us() / 1_000_000) + 60)
     world.clock.advance(2 * DAY_S)

@@ -121,6 +121,7 @@ class Good:
     def __init__(self, memory_ids: list[str], group_id: str, session_id: str) -> None:
         one, two = memory_ids[:2]
         keyed = {"namespace": "temp:malformed", "key": "good"}
+        tasked = {"namespace": "temp:malformed", "task_id": "good"}
         self.bodies: dict[str, dict[str, Any]] = {
             "add_memory": {
                 "content": "a memory among malformed ones",
@@ -202,6 +203,41 @@ class Good:
             "list_identities": {},
             "grant_access": {"name": "stranger", "pattern": "temp", "access": "read"},
             "revoke_access": {"name": "nobody", "pattern": "temp"},
+            "store_goal": {
+                "description": "to be good",
+                "due_at": 1.0,
+                "namespace": "temp:malformed",
+                "metadata": {"a": 1},
+                "tags": ["t"],
+            },
+            "update_goal": {"goal_id": "no such goal", "progress": 0.5, "due_at": 1.0},
+            "get_goal": {"goal_id": "no such goal"},
+            "active_goals": {"namespace": "temp:malformed", "limit": 5},
+            "save_task": {**tasked, "description": "to be good", "metadata": {"a": 1}},
+            "get_task": tasked,
+            "update_task_status": {**tasked, "status": "completed", "summary": "it was good"},
+            "set_task_phase": {**tasked, "phase": "blocked", "reason": "too good"},
+            "tasks_for_goal": {"goal_id": "no such goal"},
+            "save_step": {
+                **tasked,
+                "iteration": 1,
+                "tool_name": "think",
+                "parameters": {"a": 1},
+                "output": {"b": [2]},
+            },
+            "list_steps": {**tasked, "limit": 5},
+            "save_agent_state": {
+                "agent_id": "good",
+                "state": {"a": 1},
+                "namespace": "temp:malformed",
+            },
+            "get_agent_state": {"agent_id": "good", "namespace": "temp:malformed"},
+            "save_preference": {**keyed, "value": {"a": 1}, "confidence": 0.5},
+            "get_preference": keyed,
+            "list_preferences": {"prefix": "g", "namespace": "temp:malformed", "limit": 5},
+            "save_persona": {"persona": "good", "state": {"a": 1}, "namespace": "temp:malformed"},
+            "get_persona": {"persona": "good", "namespace": "temp:malformed"},
+            "recent_summaries": {"namespace": "temp:malformed", "limit": 5},
             "log_decision": {
                 "context": "What is good?",
                 "options": ["this", "that"],
@@ -240,6 +276,22 @@ class Good:
                 "content": "known",
                 "namespace": "temp:malformed",
             },
+            "push_event": {
+                "category": "good",
+                "data": {"a": [1]},
+                "critical": True,
+                "namespace": "temp:malformed",
+            },
+            "recent_events": {"count": 5, "category": "good", "namespace": "temp:malformed"},
+            "update_metric": {"key": "good", "value": 1, "namespace": "temp:malformed"},
+            "get_metrics": {"keys": ["good"], "namespace": "temp:malformed"},
+            "set_active_task": {
+                "task_id": "good",
+                "state": {"a": [1]},
+                "namespace": "temp:malformed",
+            },
+            "active_tasks": {"limit": 5, "namespace": "temp:malformed"},
+            "system_snapshot": {"events": 5, "namespace": "temp:malformed"},
             "ping": {},
             "stats": {},
             # A path that is refused: no mutation may write where it likes.
@@ -444,6 +496,9 @@ def inside(nasty: Any) -> list[tuple[str, dict[str, Any]]]:
         ("report_errors", {"errors": [{"code": "c", "message": "m", "count": nasty}]}),
         ("report_errors", {"errors": [{"code": "c", "message": "m", "context": {"a": nasty}}]}),
         ("create_session", {"session_metadata": {"a": nasty}}),
+        ("save_step", {"parameters": {"a": nasty}}),
+        ("save_step", {"output": [[nasty]]}),
+        ("save_agent_state", {"state": {"a": nasty}}),
     ]
 
 

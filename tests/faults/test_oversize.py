@@ -45,6 +45,9 @@ LIMITS: dict[str, int] = {
 }
 
 
+EVENT_BYTES_MAX = 500
+
+
 class Target:
     """A running orchestrator with small limits, and what the cases refer to."""
 
@@ -54,6 +57,8 @@ class Target:
         self.memory_id = self.add("a memory to refer to")
         self.other_id = self.add("another one")
         self.session_id: str = self.line.ask("create_session", {"user_id": "u"})["session_id"]
+        self.goal_id: str = self.line.ask("store_goal", {"description": "x"})["goal_id"]
+        assert self.line.ask("save_task", {"description": "x", "task_id": "t"})["created"]
         self.group_id: str = self.line.ask("create_context_group", {"name": "group"})["group_id"]
 
     def add(self, content: str, **fields: Any) -> str:
@@ -68,6 +73,7 @@ class Target:
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     env = {f"RECOLLECT_LIMITS_{name.upper()}": str(size) for name, size in LIMITS.items()}
+    env["RECOLLECT_OPERATIONAL_EVENT_BYTES_MAX"] = str(EVENT_BYTES_MAX)
     data = tmp_path_factory.mktemp("oversize") / "data"
     with OrchestratorProcess(data, env=env) as process:
         target = Target(process)
@@ -120,6 +126,24 @@ def change(**fields: Any) -> Request:
     return "record_config_change", body
 
 
+def push(**fields: Any) -> Request:
+    return "push_event", {"category": "oversize", "namespace": NAMESPACE, **fields}
+
+
+def task(**fields: Any) -> Request:
+    body = {"description": "x", "task_id": "oversize", "namespace": NAMESPACE, **fields}
+    return "save_task", body
+
+
+def of_task(operation: str, **fields: Any) -> Request:
+    """A request about the task that the target has."""
+    return operation, {"task_id": "t", **fields}
+
+
+def step(**fields: Any) -> Request:
+    return of_task("save_step", iteration=1, tool_name="x", **fields)
+
+
 def tree(target: Target, size: int) -> Request:
     """The deletion of a tree of this many memories."""
     root = target.add("root", namespace=NAMESPACE)
@@ -134,6 +158,11 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: add(content="x" * n),
         lambda t, n: update(t, content="x" * n),
         lambda t, n: put(t, content="x" * n),
+        lambda t, n: ("store_goal", {"description": "x" * n}),
+        lambda t, n: ("update_goal", {"goal_id": t.goal_id, "description": "x" * n}),
+        lambda t, n: task(description="x" * n),
+        lambda t, n: of_task("update_task_status", status="completed", summary="x" * n),
+        lambda t, n: of_task("set_task_phase", phase="blocked", reason="x" * n),
         # With the words around it, the text of a decision is as long as is given.
         lambda t, n: decide(context="x" * (n - len("Decision: \nChosen: c"))),
         lambda t, n: decide(reasoning="x" * (n - len("Decision: x\nChosen: c\nBecause: "))),
@@ -143,6 +172,8 @@ CASES: dict[str, list[Case]] = {
     "metadata_bytes_max": [
         lambda t, n: add(metadata={"k": "x" * (n - 8)}),
         lambda t, n: update(t, metadata={"k": "x" * (n - 8)}),
+        lambda t, n: ("store_goal", {"description": "x", "metadata": {"k": "x" * (n - 8)}}),
+        lambda t, n: task(metadata={"k": "x" * (n - 8)}),
         lambda t, n: put(t, metadata={"k": "x" * (n - 8)}),
         lambda t, n: update(t, metadata_patch={"k": "x" * (n - 8)}),
         lambda t, n: ("create_session", {"user_id": "u", "session_metadata": {"k": "x" * (n - 8)}}),
@@ -162,6 +193,10 @@ CASES: dict[str, list[Case]] = {
             "update_by_key",
             {"namespace": NAMESPACE, "key": "k", "value": "x" * (n - 2)},
         ),
+        lambda t, n: step(parameters={"k": "x" * (n - 8)}),
+        lambda t, n: ("save_preference", {"key": "k", "value": "x" * (n - 2)}),
+        lambda t, n: ("save_agent_state", {"agent_id": "a", "state": {"k": "x" * (n - 8)}}),
+        lambda t, n: ("save_persona", {"persona": "p", "state": {"k": "x" * (n - 8)}}),
         lambda t, n: change(old_value="x" * (n - 2)),
         lambda t, n: change(new_value="x" * (n - 2)),
     ],
@@ -171,6 +206,10 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: update(t, metadata={"a": nested(n - 1)}),
         lambda t, n: put(t, value=nested(n)),
         lambda t, n: change(new_value=nested(n)),
+        lambda t, n: step(output=nested(n)),
+        lambda t, n: ("save_preference", {"key": "k", "value": nested(n)}),
+        lambda t, n: push(data=nested(n)),
+        lambda t, n: ("set_active_task", {"task_id": "t", "state": nested(n)}),
         lambda t, n: ("append_event", {"session_id": t.session_id, "event": nested(n)}),
         lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"a": nested(n)}}),
     ],
@@ -187,6 +226,14 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("set_state", {"session_id": t.session_id, "state_delta": {"x" * n: 1}}),
         lambda t, n: update(t, source="x" * n),
         lambda t, n: ("create_context_group", {"name": "x" * n}),
+        lambda t, n: task(task_id="x" * (n - len("task/"))),
+        lambda t, n: task(assigned_to="x" * n),
+        lambda t, n: of_task("save_step", iteration=1, tool_name="x" * n),
+        lambda t, n: ("save_preference", {"key": "x" * (n - len("preference/")), "value": 1}),
+        lambda t, n: ("save_agent_state", {"agent_id": "x" * (n - 12), "state": {}}),
+        lambda t, n: ("save_persona", {"persona": "x" * (n - len("persona/")), "state": {}}),
+        lambda t, n: ("get_task", {"task_id": "x" * (n - len("task/")), "steps": 5}),
+        lambda t, n: ("list_preferences", {"prefix": "x" * n, "limit": 5}),
         lambda t, n: decide(task_id="x" * n),
         lambda t, n: change(component="x" * n),
         lambda t, n: change(parameter="x" * n),
@@ -194,6 +241,11 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("list_decisions", {"task_id": "x" * n, "limit": 5}),
         lambda t, n: store("procedure", name="x" * (n - len("procedure/")), steps=["s"]),
         lambda t, n: store("knowledge", title="x" * (n - len("knowledge/")), content="c"),
+        lambda t, n: ("update_metric", {"key": "x" * n, "value": 1}),
+        lambda t, n: ("update_metric", {"key": "k", "value": "x" * n}),
+        lambda t, n: ("get_metrics", {"keys": ["x" * n]}),
+        lambda t, n: ("set_active_task", {"task_id": "x" * n}),
+        lambda t, n: ("recent_events", {"count": 1, "category": "x" * n}),
         lambda t, n: ("create_session", {"user_id": "x" * n}),
         lambda t, n: ("create_session", {"user_id": "u", "session_type": "x" * n}),
         lambda t, n: (
@@ -214,6 +266,8 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("find_conflicts", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("list_documents", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("audit_log", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: push(namespace="temp:".ljust(n, "x")),
+        lambda t, n: ("system_snapshot", {"namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("migrate", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
     ],
     "batch_items_max": [
@@ -239,8 +293,18 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("list_documents", {"limit": n}),
         lambda t, n: ("search_documents", {"query": "memory", "k": n}),
         lambda t, n: ("audit_log", {"limit": n}),
+        lambda t, n: ("recent_events", {"count": n}),
+        lambda t, n: ("get_metrics", {"keys": ["k"] * n}),
+        lambda t, n: ("active_tasks", {"limit": n}),
+        lambda t, n: ("system_snapshot", {"events": n}),
         lambda t, n: ("list_runs", {"limit": n}),
         lambda t, n: ("list_decisions", {"limit": n}),
+        lambda t, n: ("active_goals", {"limit": n}),
+        lambda t, n: ("tasks_for_goal", {"goal_id": t.goal_id, "limit": n}),
+        lambda t, n: of_task("get_task", steps=n),
+        lambda t, n: of_task("list_steps", limit=n),
+        lambda t, n: ("list_preferences", {"limit": n}),
+        lambda t, n: ("recent_summaries", {"limit": n}),
         lambda t, n: ("find_similar_decisions", {"context": "c", "k": n}),
         lambda t, n: ("config_history", {"component": "c", "limit": n}),
         lambda t, n: ("find_conflicts", {"namespace": NAMESPACE, "limit": n}),
@@ -294,6 +358,28 @@ def test_twice_a_limit_is_refused_by_its_name_and_changes_nothing(
                 answer = target.line.ask(op, body)
                 check_refused(trial, f"{what}: {size}", answer, f"limits.{name}")
                 trial.check(target.seq() == before, f"{what}: {size} was written")
+
+
+def test_an_event_beyond_its_own_limit_is_refused(target: Target) -> None:
+    def state(text: str) -> Request:
+        return "set_active_task", {"task_id": "t", "state": {"a": text}}
+
+    makes: list[tuple[int, Callable[[str], Request]]] = [
+        (2, lambda text: push(data=text)),
+        (2, lambda text: push(data=text, critical=True)),
+        (8, state),
+    ]
+    with Trial("P11") as trial:
+        for around, make in makes:
+            room = EVENT_BYTES_MAX - around
+            answer = target.line.ask(*make("x" * room))
+            trial.check(wire.code_of(answer) == "success", f"at the limit {answer}")
+            before = target.seq()
+            for text in ("x" * (room + 1), "x" * (2 * EVENT_BYTES_MAX - around), "é" * room):
+                trial.case()
+                answer = target.line.ask(*make(text))
+                check_refused(trial, f"{text[:1]}", answer, "operational.event_bytes_max")
+            trial.check(target.seq() == before, "something was written")
 
 
 def check_refused(trial: Trial, what: str, answer: dict[str, Any], limit: str) -> None:

@@ -50,6 +50,11 @@ BEHIND = (
     "WHERE m.namespace = 'user:alice' ORDER BY d.num",
     "SELECT i.num, i.resolution FROM incidents i JOIN memories m ON m.num = i.num "
     "WHERE m.namespace = 'user:alice' ORDER BY i.num",
+    "SELECT g.num, g.status, g.parent_num FROM goals g JOIN memories m ON m.num = g.num "
+    "WHERE m.namespace = 'user:alice' ORDER BY g.num",
+    "SELECT t.num, t.status, t.phase, t.summary, t.steps FROM tasks t "
+    "JOIN memories m ON m.num = t.num WHERE m.namespace = 'user:alice' ORDER BY t.num",
+    "SELECT s.num, s.task_num, s.output FROM steps s ORDER BY s.num",
     "SELECT identity, pattern, access FROM grants ORDER BY identity, pattern",
 )
 DENIED = "SELECT count(*) FROM journal WHERE outcome = 'denied' AND identity = ?"
@@ -140,6 +145,19 @@ def test_one_who_may_read_changes_nothing_and_is_told_so(world: World, aim: Aim)
     assert MARKER in str(answer(world, ops.ConfigHistory("stable"), READER))
     procedure = ops.GetProcedure("saddling", namespace=aim.namespace)
     assert MARKER in str(answer(world, procedure, READER))
+    for seen in (
+        ops.GetGoal(aim.goal_id),
+        ops.TasksForGoal(aim.goal_id),
+        ops.ActiveGoals(),
+        ops.GetTask(aim.task_id, namespace=aim.namespace),
+        ops.ListSteps(aim.task_id, namespace=aim.namespace),
+        ops.GetPreference("hay", namespace=aim.namespace),
+        ops.ListPreferences(),
+        ops.GetAgentState("rider", namespace=aim.namespace),
+        ops.GetPersona("jockey", namespace=aim.namespace),
+        ops.RecentSummaries(),
+    ):
+        assert MARKER in str(answer(world, seen, READER)), seen
     forbidden = answer(world, ops.UpdateMemory(aim.memory_id, {"importance": 1.0}), READER)
     assert forbidden["error"]["code"] == "forbidden"
 

@@ -37,6 +37,8 @@ class Aim(msgspec.Struct, frozen=True):
     document_id: str
     run_id: str
     source: str
+    goal_id: str
+    task_id: str
     decision_id: str
     incident_id: str
 
@@ -52,6 +54,8 @@ ABSENT = Aim(
     document_id="4" * 26,
     run_id="5" * 26,
     source="an absent source",
+    goal_id="8" * 26,
+    task_id="no-such-task",
     decision_id="6" * 26,
     incident_id="7" * 26,
 )
@@ -92,12 +96,24 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
             namespace=namespace,
         )
     )["document"]
+    call(ops.PushEvent("outage", {"what": MARKER}, namespace=namespace))
+    call(ops.PushEvent("outage", {"what": MARKER}, True, namespace=namespace))
+    call(ops.UpdateMetric(f"{MARKER}-queue", MARKER, namespace=namespace))
+    call(ops.SetActiveTask(f"{MARKER}-task", {"doing": MARKER}, namespace=namespace))
     twins = [
         call(ops.AddMemory(f"The {MARKER} sleeps in the barn", namespace=namespace))["memory_id"]
         for _ in range(2)
     ]
     run = call(ops.Consolidate(namespace, "keep_latest"))
     assert run["archived"], f"{twins} were not seen as duplicates"
+    goal_id = call(ops.StoreGoal(f"Tame the {MARKER}", namespace=namespace))["goal_id"]
+    task_id = "grooming"
+    call(ops.SaveTask(f"Brush the {MARKER}", task_id, goal_id, namespace=namespace))
+    call(ops.SaveStep(task_id, 1, "brush", {"who": MARKER}, MARKER, namespace=namespace))
+    call(ops.UpdateTaskStatus(task_id, "completed", f"The {MARKER} shines", namespace=namespace))
+    call(ops.SavePreference("hay", MARKER, namespace=namespace))
+    call(ops.SaveAgentState("rider", {"rides": MARKER}, namespace=namespace))
+    call(ops.SavePersona("jockey", {"loves": MARKER}, namespace=namespace))
     decision_id = call(
         ops.LogDecision(
             f"Where does the {MARKER} sleep?",
@@ -125,6 +141,8 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
         document_id=document["id"],
         run_id=run["run_id"],
         source=f"{MARKER} source",
+        goal_id=goal_id,
+        task_id=task_id,
         decision_id=decision_id,
         incident_id=incident_id,
     )
@@ -293,6 +311,45 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.Migrate(older_than_days=0),
         lambda a: ops.Migrate(dry_run=True, older_than_days=0),
     ],
+    "store_goal": [
+        lambda a: ops.StoreGoal("An intruder was here", namespace=a.namespace),
+        lambda a: ops.StoreGoal("Mine", parent_goal_id=a.goal_id, namespace="user:bob"),
+    ],
+    "update_goal": [
+        lambda a: ops.UpdateGoal(a.goal_id, "abandoned"),
+        lambda a: ops.UpdateGoal(a.goal_id, description="An intruder was here"),
+    ],
+    "get_goal": [lambda a: ops.GetGoal(a.goal_id)],
+    "active_goals": [
+        lambda a: ops.ActiveGoals(),
+        lambda a: ops.ActiveGoals(namespace=a.namespace),
+    ],
+    "save_task": [
+        lambda a: ops.SaveTask("An intruder was here", a.task_id, namespace=a.namespace),
+        lambda a: ops.SaveTask("Mine", "mine", a.goal_id, namespace="user:bob"),
+    ],
+    "get_task": [lambda a: ops.GetTask(a.task_id, namespace=a.namespace)],
+    "update_task_status": [
+        lambda a: ops.UpdateTaskStatus(a.task_id, "failed", "intruder", namespace=a.namespace)
+    ],
+    "set_task_phase": [lambda a: ops.SetTaskPhase(a.task_id, "blocked", namespace=a.namespace)],
+    "tasks_for_goal": [lambda a: ops.TasksForGoal(a.goal_id)],
+    "save_step": [lambda a: ops.SaveStep(a.task_id, 1, "intrude", namespace=a.namespace)],
+    "list_steps": [lambda a: ops.ListSteps(a.task_id, namespace=a.namespace)],
+    "save_agent_state": [lambda a: ops.SaveAgentState("rider", {"x": 1}, namespace=a.namespace)],
+    "get_agent_state": [lambda a: ops.GetAgentState("rider", namespace=a.namespace)],
+    "save_preference": [lambda a: ops.SavePreference("hay", "intruder", namespace=a.namespace)],
+    "get_preference": [lambda a: ops.GetPreference("hay", namespace=a.namespace)],
+    "list_preferences": [
+        lambda a: ops.ListPreferences(),
+        lambda a: ops.ListPreferences("hay", namespace=a.namespace),
+    ],
+    "save_persona": [lambda a: ops.SavePersona("jockey", {"x": 1}, namespace=a.namespace)],
+    "get_persona": [lambda a: ops.GetPersona("jockey", namespace=a.namespace)],
+    "recent_summaries": [
+        lambda a: ops.RecentSummaries(50),
+        lambda a: ops.RecentSummaries(50, namespace=a.namespace),
+    ],
     "log_decision": [
         lambda a: ops.LogDecision("An intruder?", [], "yes", namespace=a.namespace),
         lambda a: ops.LogDecision("In?", [], "yes", goal_id=a.memory_id, namespace="user:bob"),
@@ -327,6 +384,32 @@ AIMED: dict[str, list[Make]] = {
     "stats": [lambda a: ops.Stats()],
     "backup": [lambda a: ops.Backup("/nonexistent/backup")],
     "reembed": [lambda a: ops.Reembed("hashed", "hashed", 32)],
+    "push_event": [
+        lambda a: ops.PushEvent("intrusion", "An intruder was here", namespace=a.namespace),
+        lambda a: ops.PushEvent("intrusion", "An intruder", True, namespace=a.namespace),
+    ],
+    "recent_events": [
+        lambda a: ops.RecentEvents(1000),
+        lambda a: ops.RecentEvents(category="outage"),
+        lambda a: ops.RecentEvents(namespace=a.namespace),
+    ],
+    "update_metric": [lambda a: ops.UpdateMetric("intruders", 1, namespace=a.namespace)],
+    "get_metrics": [
+        lambda a: ops.GetMetrics(),
+        lambda a: ops.GetMetrics([f"{MARKER}-queue"], namespace=a.namespace),
+    ],
+    "set_active_task": [
+        lambda a: ops.SetActiveTask("intrusion", {"by": "bob"}, namespace=a.namespace),
+        lambda a: ops.SetActiveTask(f"{MARKER}-task", namespace=a.namespace),
+    ],
+    "active_tasks": [
+        lambda a: ops.ActiveTasks(),
+        lambda a: ops.ActiveTasks(namespace=a.namespace),
+    ],
+    "system_snapshot": [
+        lambda a: ops.SystemSnapshot(events=1000),
+        lambda a: ops.SystemSnapshot(namespace=a.namespace),
+    ],
     "report_errors": [lambda a: ops.ReportErrors("bob", [ops.ErrorReport("timeout", "slow")])],
     "recent_errors": [lambda a: ops.RecentErrors()],
 }

@@ -145,6 +145,37 @@ def use_audit(client: Recording) -> None:
     assert client.verify_audit()["valid"] is True
 
 
+def use_goals_and_tasks(client: Recording) -> None:
+    home = "project:bridge"
+    goal_id = client.store_goal("Build a bridge", 0.9, "2027-01-01", namespace=home)["goal_id"]
+    assert client.update_goal(goal_id, progress=0.5)["version"] == 2
+    client.save_task("Survey the river", "survey", goal_id, "field", namespace=home)
+    step = client.save_step("survey", 1, "measure", {"at": "ford"}, "x" * 30_000, namespace=home)
+    assert step["truncated"] is True
+    assert client.set_task_phase("survey", "requirements", namespace=home)["version"] == 2
+    client.update_task_status("survey", "completed", "It is 40 m wide.", namespace=home)
+    task = client.get_task("survey", namespace=home)
+    assert (task["task"]["steps"], task["task"]["task_status"]) == (1, "completed")
+    assert client.list_steps("survey", namespace=home)["steps"] == task["recent_steps"]
+    assert client.tasks_for_goal(goal_id)["tasks"] == [task["task"]]
+    assert client.get_goal(goal_id)["tasks"] == {"completed": 1}
+    assert client.active_goals(namespace=home)["goals"][0]["progress"] == 0.5
+    [summary] = client.recent_summaries(3, 2000, namespace=home)["summaries"]
+    assert (summary["summary"], summary["truncated"]) == ("It is 40 m wide.", False)
+
+
+def use_names(client: Recording) -> None:
+    home = "user:carol"
+    client.save_agent_state("surveyor", {"station": 4}, namespace=home)
+    assert client.get_agent_state("surveyor", namespace=home)["state"] == {"station": 4}
+    client.save_preference("units", "metric", namespace=home, confidence=0.9)
+    preference = client.get_preference("units", namespace=home)["preference"]
+    assert (preference["value"], preference["confidence"]) == ("metric", 0.9)
+    assert client.list_preferences("un", namespace=home)["preferences"] == [preference]
+    client.save_persona("guide", {"tone": "calm"}, namespace=home)
+    assert client.get_persona("guide", namespace=home)["state"] == {"tone": "calm"}
+
+
 def use_decisions(client: Recording) -> None:
     home = "project:shop"
     client.set_task_id("orders")
@@ -165,6 +196,23 @@ def use_decisions(client: Recording) -> None:
     [similar] = client.find_similar_decisions("Which database keeps the bills?", 3)["decisions"]
     assert (similar["id"], similar["choice"]) == (decision_id, "PostgreSQL")
     assert client.list_decisions("orders")["decisions"][0]["id"] == decision_id
+
+
+def use_operational(client: Recording) -> None:
+    client.push_event("build", {"ok": True}, namespace="project:garden")
+    critical = client.push_event("outage", "the pump", True, namespace="project:garden")
+    assert client.get_memory(critical["memory_id"])["memory"]["collection"] == "events"
+    recent = client.recent_events(5, "outage", namespace="project:garden")
+    assert [event["id"] for event in recent["events"]] == [critical["event_id"]]
+    client.update_metric("water_l", 12.5, namespace="project:garden")
+    [metric] = client.get_metrics(["water_l"], namespace="project:garden")["metrics"]
+    assert metric["value"] == 12.5
+    assert client.set_active_task("dig", {"depth_cm": 4}, namespace="project:garden")["active"]
+    [active] = client.active_tasks(5, namespace="project:garden")["tasks"]
+    assert (active["task_id"], active["state"]) == ("dig", {"depth_cm": 4})
+    snapshot = client.system_snapshot(namespace="project:garden")
+    assert snapshot["events"]["by_category"] == {"build": 1, "outage": 1}
+    assert (snapshot["kept_in"], len(snapshot["active_tasks"])) == ("process", 1)
 
 
 def use_longterm(client: Recording) -> None:
@@ -196,8 +244,11 @@ def test_every_operation_works_through_the_client(reading: Recording, tmp_path: 
     use_tiers(client)
     use_access(client)
     use_audit(client)
+    use_goals_and_tasks(client)
+    use_names(client)
     use_decisions(client)
     use_longterm(client)
+    use_operational(client)
     use_memories(client, tmp_path)
     assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called
 
@@ -339,6 +390,22 @@ BAD_CALLS: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
     ("invalid_argument", "update_status", ("nobody", "asleep"), {}),
     ("invalid_argument", "list_events", ("nobody", 1, 1 << 63), {}),
     ("not_found", "delete_session", ("nobody",), {}),
+    ("invalid_argument", "store_goal", ("x", 1.5), {}),
+    ("not_found", "store_goal", ("x",), {"parent_goal_id": "nobody"}),
+    ("not_found", "update_goal", ("nobody", "completed"), {}),
+    ("invalid_argument", "save_task", ("x",), {"phase": "lunch"}),
+    ("not_found", "save_task", ("x",), {"goal_id": "nobody"}),
+    ("invalid_argument", "update_task_status", ("t", "asleep"), {}),
+    ("not_found", "save_step", ("t", 1, "tool"), {}),
+    ("invalid_argument", "save_step", ("t", -1, "tool"), {}),
+    ("invalid_argument", "save_preference", ("k", float("nan")), {}),
+    ("not_found", "get_persona", ("nobody",), {}),
+    ("invalid_argument", "recent_summaries", (3, 0), {}),
+    ("invalid_argument", "push_event", ("Not a category",), {"critical": True}),
+    ("limit_exceeded", "push_event", ("build", "x" * 70_000, True), {}),
+    ("invalid_argument", "update_metric", ("queue", float("inf")), {}),
+    ("invalid_argument", "set_active_task", ("",), {}),
+    ("invalid_argument", "recent_events", (0,), {}),
 ]
 
 

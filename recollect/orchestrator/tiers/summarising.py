@@ -1,8 +1,8 @@
 """What some texts say in few sentences: their own, the most central ones. No model is asked.
 
-Sentences that share telling words speak for one another, as pages that link to one another do: a
-sentence counts as much as those that are like it (TextRank). Of those that count most, each is
-taken that says something new.
+A sentence counts for what it has in common with all the others, by the words that tell something:
+what many of them speak of is what they are about, and what is said in passing is not. Of those that
+count most, each is taken that says something new.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ SENTENCES_MAX = 300
 """That are weighed against one another; of more, the first ones of each text."""
 SENTENCE_CHARS_MAX = 400
 SUMMARY_CHARS_MAX = 1_200
+SUMMARY_SENTENCES_MIN = 3
 SUMMARY_SENTENCES_MAX = 8
-DAMPING = 0.85
-ROUNDS = 30
 ALIKE = 0.6
 """From this likeness on a sentence says nothing new."""
 CUT = "…"
@@ -32,8 +31,10 @@ def summary_of(texts: Sequence[str]) -> str:
     """A text of the sentences that say most of what some texts say, in their order."""
     found = _sentences(texts)
     likeness = _likeness([sentence for sentence, _ in found])
-    ranks = _ranks(likeness)
-    wanted = min(SUMMARY_SENTENCES_MAX, max(1, -(-len(found) // 3)))
+    # Rounded, so that no machine sees a difference.
+    ranks = np.round(likeness.sum(axis=1), 9)
+    # A third of what is said; of little, not so little that most of it could no longer be found.
+    wanted = min(SUMMARY_SENTENCES_MAX, max(SUMMARY_SENTENCES_MIN, -(-len(found) // 3)))
     chosen = _chosen(found, likeness, ranks, wanted)
     parts = [found[at][0] for at in sorted(chosen)]
     return " ".join(part if part.endswith(ENDINGS) else f"{part}." for part in parts)
@@ -76,18 +77,6 @@ def _likeness(texts: Sequence[str]) -> np.ndarray:
     likeness: np.ndarray = matrix @ matrix.T
     np.fill_diagonal(likeness, 0.0)
     return likeness
-
-
-def _ranks(likeness: np.ndarray) -> np.ndarray:
-    """How much each sentence counts; rounded, so that no machine sees a difference."""
-    count = len(likeness)
-    sums = likeness.sum(axis=0)
-    links = likeness / np.where(sums == 0, 1.0, sums)
-    ranks = np.full(count, 1.0 / count)
-    for _ in range(ROUNDS):
-        ranks = (1 - DAMPING) / count + DAMPING * (links @ ranks)
-    rounded: np.ndarray = np.round(ranks, 9)
-    return rounded
 
 
 def _chosen(

@@ -42,6 +42,30 @@ def test_conflicts_are_shown_settled_and_undone(
     assert (answer["restored"], answer["skipped"]) == (1, [])
 
 
+def test_memories_move_on_and_are_summed_up(
+    recollect: CommandLine, orchestrator: OrchestratorProcess
+) -> None:
+    assert "Nothing is due" in recollect("migrate").err
+    with orchestrator.client() as client:
+        parent = client.add_memory("The tour", memory_tier="long", namespace=HOME)["memory_id"]
+        for city in ("Graz", "Linz", "Wels"):
+            client.add_memory(
+                f"The tour was in {city}", "general", "medium", parent_id=parent, namespace=HOME
+            )
+        client.add_memory("The lamp is on", namespace=HOME)
+    dry = recollect("migrate", "-n", HOME, "--older-than", "0", "--dry-run")
+    for text in ("3 memories: The tour was in", "1 memory  of the moment would be in working"):
+        assert text in dry.out, dry
+    done = recollect("migrate", "-n", HOME, "--older-than", "0", "--from", "working")
+    assert "3 memories  are archived behind a summary" in done.out
+    [run] = recollect("runs", "--kind", "migrate", "--json").json()["runs"]
+    assert f"recollect undo {run['run_id']}" in done.err
+    assert "1 created, 3 summed up" in recollect("runs").out
+    assert recollect("undo", run["run_id"]).out.startswith("3 memories as before, 1 memory removed")
+    wrong = recollect("migrate", "--from", "attic", "--json")
+    assert "operational" in wrong.json()["error"]["message"]
+
+
 def test_a_source_is_forgotten(recollect: CommandLine, orchestrator: OrchestratorProcess) -> None:
     fill(orchestrator)
     dry = recollect("forget-source", "a letter", "--dry-run")

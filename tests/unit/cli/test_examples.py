@@ -18,6 +18,7 @@ WITH_EXAMPLE = (
     "audit",
     "conflicts",
     "consolidate",
+    "migrate",
     "forget-source",
     "runs",
     "undo",
