@@ -211,8 +211,7 @@ def test_a_key_keeps_working(world: World) -> None:
 
 def test_what_goes_on_stays_and_records_move_on_as_they_are(world: World) -> None:
     goals = [
-        world(ops.StoreGoal(f"Reach the pole {n}", namespace=HOME))["goal_id"]
-        for n in range(2)
+        world(ops.StoreGoal(f"Reach the pole {n}", namespace=HOME))["goal_id"] for n in range(2)
     ]
     for task in ("packing", "sailing"):
         world(ops.SaveTask(f"We are {task}", task, namespace=HOME))
