@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from recollect.orchestrator.storage import migrations
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from recollect.protocol.collection_names import COLLECTIONS
-from recollect.protocol.operation import fields_of
 from tests.harness.somebody import somebody
 from tests.harness.worlds import World
 
@@ -162,13 +162,9 @@ def test_collections_must_be_some_that_are_known(world: World) -> None:
         assert all(name in str(refused.value) for name in COLLECTIONS)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_reference_names_every_collection(way: Any) -> None:
-    [field] = [field for field in fields_of(way) if field.name == "collections"]
-    assert all(name in str(field.type) for name in COLLECTIONS)
-
-
-def test_chunks_of_documents_are_a_collection(world: World) -> None:
+def test_chunks_of_documents_are_a_collection_also_those_from_before_there_were_any(
+    world: World,
+) -> None:
     world(ops.AddMemory("The harbour is closed in winter."))
     added = world(ops.IndexDocument(text="# Harbour\n\nThe harbour freezes in January."))
     results = found(world, ops.SemanticSearch, "harbour", collections=["documents"])
@@ -176,3 +172,18 @@ def test_chunks_of_documents_are_a_collection(world: World) -> None:
     assert results[0]["collection"] == "documents"
     searched = world(ops.SearchDocuments("harbour"))["results"]
     assert ids(searched) == ids(results)
+    # As they were stored before, and as the migration finds them.
+    kind = "sqlite" if world.storage.inline_reads else "postgres"
+    [sql] = [
+        sql for number, _, sql in migrations.available(migrations.FOLDER / kind) if number == 4
+    ]
+    [moving] = [one for one in migrations.statements(sql) if one.startswith("UPDATE memories")]
+    world.run(execute(world, "UPDATE memories SET collection = 'memories'"))
+    world.run(execute(world, moving))
+    assert ids(found(world, ops.Recall, "harbour", collections=["documents"])) == ids(results)
+    [plain] = found(world, ops.SemanticSearch, "harbour", collections=["memories"])
+    assert plain["content"] == "The harbour is closed in winter."
+
+
+async def execute(world: World, sql: str) -> None:
+    await world.storage.write(lambda transaction: transaction.execute(sql))

@@ -248,6 +248,19 @@ def test_a_decision_repeated_is_a_decision_and_no_echo(world: World) -> None:
     assert len(ids(world(ops.ListDecisions()))) == 3
 
 
+def test_decisions_and_changes_that_say_the_same_are_no_conflict_to_settle(world: World) -> None:
+    home = "project:shop"
+    made = [log(world, namespace=home) for _ in range(2)]
+    for value in (30, 60):
+        world(ops.RecordConfigChange("pool", "size", 10, value, namespace=home))
+    twins = [world(ops.AddMemory("The shop is open", namespace=home)) for _ in range(2)]
+    settled = world(ops.Consolidate(home, "keep_latest"))
+    assert settled["archived"] == 1
+    assert ids(world(ops.FindSimilarDecisions("Which database?"))) == made[::-1]
+    assert world(ops.Count(namespace=home))["count"] == 5
+    assert world(ops.GetMemory(twins[1]["memory_id"]))["memory"]["archived_at"] is None
+
+
 BAD: dict[str, tuple[dict[str, Any], type[errors.RecollectError]]] = {
     "a blank context": ({"context": "  "}, errors.InvalidArgument),
     "a blank choice": ({"choice": "\t"}, errors.InvalidArgument),
