@@ -24,6 +24,8 @@ SUPPORT_MIN = 2
 """Executions that must have a term, if there are so many of their kind."""
 SUPPORT_SHARE_MIN = 0.25
 MARKS_MAX = 5
+RANKED_MAX = 500
+"""The most telling, of which those are chosen that say something new."""
 DURATION_RATIO_MIN = 2.0
 _digits = re.compile(r"\d+")
 
@@ -125,11 +127,15 @@ def _standing_out(
             ranked.append((-round(odds, 6), -len(one.words), one.text, one))
     ranked.sort(key=lambda item: item[:3])
     chosen: list[_Counted] = []
-    for *_, one in ranked:
+    passed: list[_Counted] = []
+    for *_, one in ranked[:RANKED_MAX]:
         if len(chosen) == MARKS_MAX:
             break
-        if not any(_says_the_same(one, before) for before in chosen):
+        # One word that is left of a phrase, when the others of it were told, is no news.
+        told = passed if len(one.words) == 1 else chosen
+        if not any(_says_the_same(one, before) for before in told):
             chosen.append(one)
+        passed.append(one)
     return [Mark(one.text, len(one.places & well), len(one.places - well)) for one in chosen]
 
 

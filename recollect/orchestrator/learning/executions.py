@@ -50,13 +50,20 @@ FROM executions e CROSS JOIN memories m
 WHERE m.num = e.num AND e.task_id = ? AND m.namespace = ? AND {_LIVING}
 ORDER BY e.num DESC LIMIT ?
 """
+# However rare a type is, no more than some of the newest are looked through for it.
 NEWEST = f"""
-SELECT m.num, e.task_type
-FROM memories m CROSS JOIN executions e
-WHERE e.num = m.num AND m.{OUTSIDE} AND m.collection = '{EXECUTIONS}' AND m.namespace = ?
-    AND m.archived_us IS NULL AND {_LIVING} AND {{of}}
-ORDER BY m.num DESC LIMIT ?
+SELECT e.num, e.task_type
+FROM (
+    SELECT m.num FROM memories m
+    WHERE m.{OUTSIDE} AND m.collection = '{EXECUTIONS}' AND m.namespace = ?
+        AND m.archived_us IS NULL AND {_LIVING}
+    ORDER BY m.num DESC LIMIT ?
+) AS newest CROSS JOIN executions e
+WHERE e.num = newest.num AND {{of}}
+ORDER BY e.num DESC LIMIT ?
 """
+LOOKED_THROUGH = 10
+"""Executions of all types for each that is wanted."""
 _MEMORY_COLUMNS = len(MemoryRow.__struct_fields__)
 
 
@@ -123,7 +130,9 @@ def newest(
 ) -> list[tuple[int, str]]:
     """Numbers and types of the newest executions in a namespace."""
     of, params = ("e.task_type = ?", [task_type]) if task_type is not None else ("TRUE", [])
-    found = session.execute(NEWEST.format(of=of), (namespace, now_us, *params, most))
+    looked_at = most if task_type is None else LOOKED_THROUGH * most
+    asked = (namespace, now_us, looked_at, *params, most)
+    found = session.execute(NEWEST.format(of=of), asked)
     return [(num, kind) for num, kind in found]
 
 

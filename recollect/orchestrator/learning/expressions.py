@@ -57,7 +57,7 @@ class Expression:
         self._start = self._either(self._end)
         if self._at < len(source):
             self._refuse("unbalanced parenthesis")
-        self._steps = 0
+        self.steps = 0
         self._kept: dict[tuple[frozenset[int], str, bool], frozenset[int]] = {}
 
     def contains(self, text: str) -> bool:
@@ -96,8 +96,8 @@ class Expression:
             state = self._states[number]
             if state.takes is None and (not state.asks or (first if state.asks == "^" else last)):
                 waiting.extend(state.ways)
-        self._steps += len(reached)
-        if self._steps > STEPS_MAX:
+        self.steps += len(reached)
+        if self.steps > STEPS_MAX:
             raise InvalidArgument(
                 "task_type takes too long to match; make the expression simpler.",
                 field="task_type",

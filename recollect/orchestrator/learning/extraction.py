@@ -22,9 +22,8 @@ from recollect.orchestrator.learning.gathering import Gathering, Material
 from recollect.orchestrator.learning.lessons import Lesson, Lessons, learn
 from recollect.orchestrator.learning.wording import Learned
 from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.search.similar import Question, Similar
+from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.protocol.collection_names import EXECUTIONS
 
 MEMBERS_MIN = 2
 LESSONS_MAX = 100
@@ -53,7 +52,6 @@ class Extraction:
     ) -> None:
         self._storage = storage
         self._store = store
-        self._similar = similar
         self._gathering = Gathering(store, similar)
         self._lessons = lessons
         self._settings = settings
@@ -61,29 +59,27 @@ class Extraction:
     async def around(self, call: Call, namespace: str, task_type: str, num: int) -> Extracted:
         """What an execution that was just stored teaches, with those that are like it."""
         meaning = self._store.meanings.current
+        most = self._settings.examined_max
 
-        def near(session: Session) -> dict[int, Vectors]:
-            own = self._store.vectors.of(session, meaning, [num]).get(num)
-            if own is None:
-                return {}  # it has no vector yet; a later extraction will find it
-            of_type = executions.such_as(task_type)
-            assert of_type is not None
-            found = self._similar.find(
-                call,
-                session,
-                Question(meaning, own),
-                EXECUTIONS,
-                self._settings.neighbours_max,
-                namespace=namespace,
-                threshold=self._settings.cluster_similarity,
-                only=(f"namespace = ? AND {of_type[0]}", [namespace, *of_type[1]]),
-            )
-            return self._store.vectors.of(session, meaning, [row.num for row, _ in found])
+        def look(session: Session) -> dict[int, Vectors]:
+            nums = executions.newest(session, namespace, call.now_us, most, task_type)
+            return self._store.vectors.of(session, meaning, [num for num, _ in nums])
 
-        vectors = await self._storage.read(near)
-        groups = [group for group in await self._groups(vectors) if num in group]
+        known = await self._storage.read(look)
+        # One without a vector yet is found by a later extraction.
+        near = await asyncio.to_thread(self._near, known, num) if num in known else {}
+        groups = [group for group in await self._groups(near) if num in group]
         lessons = await self._learn(call, namespace, [(task_type, g) for g in groups], meaning)
-        return Extracted(lessons, len(vectors))
+        return Extracted(lessons, len(known))
+
+    def _near(self, known: dict[int, Vectors], num: int) -> dict[int, Vectors]:
+        """Those nearest to one of them, itself among them; of equally near ones the newest."""
+        nums = [num, *sorted(known.keys() - {num}, reverse=True)]
+        likeness = np.stack([known[one] for one in nums]) @ known[num]
+        likeness[0] = np.inf
+        nearest = np.argsort(-likeness, kind="stable")[: self._settings.neighbours_max]
+        least = self._settings.cluster_similarity
+        return {nums[at]: known[nums[at]] for at in nearest if likeness[at] >= least}
 
     async def through(
         self,
