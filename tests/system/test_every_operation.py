@@ -147,7 +147,7 @@ def use_audit(client: Recording) -> None:
 
 def use_goals_and_tasks(client: Recording) -> None:
     home = "project:bridge"
-    goal_id = client.store_goal("Build a bridge", 0.9, "2027-01-01", namespace=home)["goal_id"]
+    goal_id = client.store_goal("Build a bridge", 0.7, "2027-01-01", namespace=home)["goal_id"]
     assert client.update_goal(goal_id, progress=0.5)["version"] == 2
     client.save_task("Survey the river", "survey", goal_id, "field", namespace=home)
     step = client.save_step("survey", 1, "measure", {"at": "ford"}, "x" * 30_000, namespace=home)
@@ -290,7 +290,8 @@ def use_memories(client: Recording, tmp_path: Path) -> None:
     assert client.history(tea_id)["count"] == 2
     assert [m["id"] for m in client.get_children(tea_id)["memories"]] == [cupboard_id]
     assert client.list_memories(namespace="app:default")["count"] == 3
-    assert client.count(filters={"importance": {"gte": 0.8}})["count"] == 1
+    important = {"importance": {"gte": 0.8}}
+    assert client.count(namespace="app:default", filters=important)["count"] == 1
     assert client.reinforce_memory(tea_id)["strength"] == pytest.approx(1.0)
 
     client.add_relationship(coffee_id, tea_id, "alternative_to", 0.5)
