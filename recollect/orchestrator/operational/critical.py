@@ -12,7 +12,7 @@ from recollect.orchestrator.value_texts import text_of
 
 COLLECTION = "events"
 MEMORY_TYPE = "event"
-IMPORTANCE = 0.8
+IMPORTANCE = 0.7
 INSERT = Insert("events", ("num", "category", "data", "task_id"))
 # The last ones by number are the last that were committed.
 LATEST = """

@@ -22,6 +22,7 @@ from recollect.orchestrator import (
 from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.decisions import rows as decision_rows
 from recollect.orchestrator.longterm import rows as longterm_rows
+from recollect.orchestrator.operational import critical, living
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.services import (
@@ -77,6 +78,7 @@ INSERTS = (
     journal.APPEND,
     session_rows.INSERT,
     session_rows.INSERT_EVENT,
+    critical.INSERT,
     working_rows.INSERT_GOAL,
     working_rows.INSERT_TASK,
     working_rows.INSERT_STEP,
@@ -84,6 +86,7 @@ INSERTS = (
 ALIVE = "deleted_us IS NULL AND (expires_us IS NULL OR expires_us > 0)"
 BELOW = namespace_condition("user:a", "m.namespace")[0]
 STATEMENTS = {
+    "living events": living.ALIVE.format(marks="?, ?"),
     "get by id": rows.SELECT_BY_ID,
     "get by number": rows.SELECT_BY_NUM,
     "update": rows.UPDATE,
