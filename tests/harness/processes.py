@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from recollect import MemoryClient
+from tests.harness.forks import FORKS, ROOT, Forked
 from tests.harness.ports import free_port
 
-ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 30.0
 # Most tests are about something else than meaning, and quicker without a model.
 LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed"}
@@ -32,7 +30,7 @@ class OrchestratorProcess:
         self.endpoint = f"tcp://127.0.0.1:{port or free_port()}"
         self.env = dict(env or {})
         self.log_path = data.parent / f"{data.name}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
 
     @property
     def pid(self) -> int:
@@ -42,25 +40,14 @@ class OrchestratorProcess:
     def start(self, *, wait: bool = True, **env: str) -> OrchestratorProcess:
         """Start it; returns when it answers a ping, if asked to wait."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("RECOLLECT_")}
-        with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "recollect",
-                    "orchestrator",
-                    "--data",
-                    str(self.data),
-                    "--bind",
-                    self.endpoint,
-                ],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                # The code beside these tests is what is tested, installed or not.
-                env={"PYTHONPATH": str(ROOT), **inherited, **LIGHT, **self.env, **env},
-                cwd=self.data.parent,
-            )
+        self._process = FORKS.start(
+            ["orchestrator", "--data", str(self.data), "--bind", self.endpoint],
+            folder=self.data.parent,
+            # The code beside these tests is what is tested, installed or not.
+            env={"PYTHONPATH": str(ROOT), **inherited, **LIGHT, **self.env, **env},
+            out=self.log_path,
+            err=self.log_path,
+        )
         if wait:
             self.wait_ready()
         return self

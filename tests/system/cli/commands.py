@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from tests.harness.forks import FORKS
 from tests.harness.ports import free_port
 from tests.harness.processes import LIGHT
 
@@ -49,16 +51,22 @@ class CommandLine:
         return {**kept, "COLUMNS": "200", "NO_COLOR": "1", **named, **env}
 
     def __call__(self, *args: str | Path, given: str = "", **env: str) -> Result:
-        ended = subprocess.run(
-            [*RECOLLECT, *map(str, args)],
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=ENDS_WITHIN_S,
-            cwd=self.folder,
-            env=self.environment(**env),
-        )
-        return Result(ended.returncode, ended.stdout, ended.stderr)
+        with tempfile.TemporaryDirectory() as scratch:
+            streams = Path(scratch)
+            (streams / "in").write_text(given)
+            process = FORKS.start(
+                [*map(str, args)],
+                folder=self.folder,
+                env=self.environment(**env),
+                given=streams / "in",
+                out=streams / "out",
+                err=streams / "err",
+            )
+            try:
+                code = process.wait(ENDS_WITHIN_S)
+            finally:
+                process.kill()
+            return Result(code, (streams / "out").read_text(), (streams / "err").read_text())
 
 
 class Up:
