@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.harness.processes import ASK_FOR_KEYS, LIGHT, ROOT, OrchestratorProcess
+from tests.harness.forks import ROOT
+from tests.harness.processes import ASK_FOR_KEYS, LIGHT, OrchestratorProcess
 
 GUIDE = ROOT / "docs" / "access.md"
 BLOCK = re.compile(r"```(sh|sh up|python)\n(.*?)```", re.S)

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.harness.processes import LIGHT, ROOT, OrchestratorProcess
+from tests.harness.forks import ROOT
+from tests.harness.processes import LIGHT, OrchestratorProcess
 
 GUIDE = ROOT / "docs" / "consolidation.md"
 BLOCK = re.compile(r"```(sh|python)\n(.*?)```", re.S)
