@@ -6,7 +6,7 @@ Each can be run alone and at other sizes: `python -m benchmarks.search --sizes 1
 import os
 import sys
 
-from benchmarks import ann, core, lexical, recall, search, sharing
+from benchmarks import ann, core, lexical, operational, recall, search, sharing
 
 SIZE = ["--sizes", "100000"]
 
@@ -16,6 +16,7 @@ def main() -> bool:
     locomo = os.environ.get("LOCOMO")
     met = [
         core.main(),
+        operational.main(),
         sharing.main(),
         ann.main(SIZE),
         lexical.main(SIZE),
