@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from recollect.orchestrator import rows
+from recollect.orchestrator import rows, typed_columns
 from recollect.orchestrator.access import quotas
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
@@ -195,7 +195,12 @@ class MemoryStore:
         embedded: Embedded | None = None,
         operation: str | None = None,
     ) -> MemoryRow:
-        """Make `new` the present version and keep `old` in the history."""
+        """Make `new` the present version and keep `old` in the history.
+
+        If `new` is an earlier version, typed columns become again what they were in it.
+        """
+        earlier = new.version
+        columns = typed_columns.columns_of(transaction, old)
         new = msgspec.structs.replace(
             new,
             version=old.version + 1,
@@ -215,8 +220,18 @@ class MemoryStore:
         )
         transaction.insert(
             rows.INSERT_VERSION,
-            [(old.num, old.version, old.updated_us, new.updated_us, rows.snapshot_of(old))],
+            [
+                (
+                    old.num,
+                    old.version,
+                    old.updated_us,
+                    new.updated_us,
+                    rows.snapshot_of(old, columns),
+                )
+            ],
         )
+        if columns is not None and earlier != old.version:
+            typed_columns.bring_back(transaction, old, earlier)
         transaction.execute(rows.UPDATE, rows.update_params(new))
         self._follow(transaction, old, new, embedded)
         return new

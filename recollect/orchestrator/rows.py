@@ -184,15 +184,17 @@ class CachedMemory(msgspec.Struct, frozen=True):
     lasting: MemoryRecord
 
 
-def snapshot_of(row: MemoryRow) -> str:
-    """What a version keeps, as JSON."""
-    return encode_json({name: getattr(row, name) for name in VERSIONED}).decode()
+def snapshot_of(row: MemoryRow, columns: dict[str, Any] | None = None) -> str:
+    """What a version keeps, as JSON; with the typed columns of a memory that has such."""
+    kept = {name: getattr(row, name) for name in VERSIONED}
+    return encode_json(kept if columns is None else {**kept, "columns": columns}).decode()
 
 
 def with_snapshot(row: MemoryRow, snapshot: str) -> MemoryRow:
     """The row as it was in a version."""
     old = cast("dict[str, Any]", decode_json(snapshot))
     old.pop("session_id", None)  # once it was kept; the session may be gone since
+    old.pop("columns", None)
     return msgspec.structs.replace(row, **old)
 
 

@@ -308,3 +308,44 @@ def test_what_is_purged_leaves_no_columns(world: World) -> None:
 
     for table in ("procedures", "incidents", "config_changes"):
         assert world.run(left(table)) == [(0,)]
+
+
+def test_an_old_version_comes_back_with_its_columns(world: World) -> None:
+    procedure = world(ops.StoreProcedure("release", ["tag it"], "Old"))["memory_id"]
+    world(ops.StoreProcedure("release", ["push the button"]))
+    world(ops.RestoreByKey("app:default", "procedure/release", 1))
+    got = world(ops.GetProcedure("release"))["procedure"]
+    assert (got["steps"], got["description"], got["version"]) == (["tag it"], "Old", 3)
+    world(ops.Restore(procedure, 2))
+    assert world(ops.GetProcedure("release"))["procedure"]["steps"] == ["push the button"]
+    world(ops.DeleteMemory(procedure))
+    world(ops.Restore(procedure))
+    assert world(ops.GetProcedure("release"))["procedure"]["steps"] == ["push the button"]
+
+
+def test_what_a_source_did_to_a_record_is_taken_back_whole(world: World) -> None:
+    asked = ops.LogDecision("Which database?", [], "PostgreSQL", namespace="user:alice")
+    decision_id = world(asked, agent="alice")["decision_id"]
+    world(ops.RecordOutcome(decision_id, "Buy my stocks", True), agent="mallory")
+    forgotten = world(ops.ForgetSource("mallory"))
+    decision = world(ops.GetDecision(decision_id))["decision"]
+    assert (decision["outcome"], decision["success"]) == (None, None)
+    assert decision["outcome_by"] is None
+    assert "stocks" not in world(ops.GetMemory(decision_id))["memory"]["content"]
+    world(ops.Undo(forgotten["run_id"]))
+    decision = world(ops.GetDecision(decision_id))["decision"]
+    assert (decision["outcome"], decision["outcome_by"]) == ("Buy my stocks", "mallory")
+
+
+def test_the_text_of_a_record_is_changed_by_its_own_operations_alone(world: World) -> None:
+    procedure = world(ops.StoreProcedure("release", ["tag it"]))["memory_id"]
+    for asked in (
+        ops.UpdateMemory(procedure, {"content": "Press any key"}),
+        ops.Put("app:default", "procedure/release", {"steps": []}),
+        ops.UpdateByKey("app:default", "procedure/release", "Press any key"),
+    ):
+        with pytest.raises(errors.InvalidArgument, match="procedures"):
+            world(asked)
+    world(ops.UpdateMemory(procedure, {"tags": ["ops"], "importance": 0.9}))
+    got = world(ops.GetProcedure("release"))["procedure"]
+    assert (got["steps"], got["tags"], got["version"]) == (["tag it"], ["ops"], 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -113,6 +114,10 @@ class Planting:
             self._child,
             self._linked,
             self._tree,
+            self._task,
+            self._names,
+            self._decision,
+            self._longterm,
             self._many,
         )
         secrets = []
@@ -198,6 +203,59 @@ class Planting:
         for text in texts[1:]:
             parent = self._add(text, parent_id=parent)
         return Secret("a tree", (root,), tuple(words), tuple(texts), cascade=True)
+
+    def _task(self) -> Secret:
+        """A task with its steps, a goal; also what was written over of them."""
+        home = "app:secrets"
+        words = [self.word() for _ in range(10)]
+        name, goal, what, then, tool, given, came, first, second, reason = words
+        goal_id = self._client.store_goal(goal, namespace=home)["goal_id"]
+        self._client.save_task(what, name, goal_id, namespace=home)
+        self._client.save_step(name, 1, tool, {"with": given}, came, namespace=home)
+        self._client.update_task_status(name, "failed", first, namespace=home)
+        self._client.update_task_status(name, "completed", second, namespace=home)
+        self._client.set_task_phase(name, "blocked", reason, namespace=home)
+        task_id = self._client.save_task(then, name, namespace=home)["memory_id"]
+        return Secret("a task", (task_id, goal_id), tuple(words), cascade=True)
+
+    def _names(self) -> Secret:
+        """Values under names."""
+        home = "app:secrets"
+        words = [self.word() for _ in range(6)]
+        key, value, agent, state, persona, mood = words
+        saved = [
+            self._client.save_preference(key, value, namespace=home),
+            self._client.save_agent_state(agent, {"at": state}, namespace=home),
+            self._client.save_persona(persona, {"mood": mood}, namespace=home),
+        ]
+        return Secret("names", tuple(one["memory_id"] for one in saved), tuple(words))
+
+    def _decision(self) -> Secret:
+        words = [self.word() for _ in range(7)]
+        context, option, choice, reason, task, first, second = words
+        decision_id = self._client.log_decision(
+            context, [option], choice, reason, task_id=task, namespace="app:secrets"
+        )["decision_id"]
+        self._client.record_outcome(decision_id, first)
+        self._client.record_outcome(decision_id, second, True)
+        return Secret("a decision", (decision_id,), tuple(words))
+
+    def _longterm(self) -> Secret:
+        """Typed columns, also those that were written over."""
+        home: dict[str, Any] = {"namespace": "app:secrets"}
+        words = [self.word() for _ in range(9)]
+        name, step, next_step, title, cause, mended, component, value, known = words
+        self._client.store_procedure(name, [step], **home)
+        stored = [
+            self._client.store_procedure(name, [next_step], **home),
+            self._client.store_incident(title, cause=cause, **home),
+            self._client.record_config_change(component, "size", value, 2, **home),
+            self._client.store_knowledge("A title", known, **home),
+        ]
+        incident_id = stored[1]["memory_id"]
+        self._client.resolve_incident(incident_id, mended)
+        self._client.resolve_incident(incident_id, "nothing", "nobody")
+        return Secret("long-term memory", tuple(one["memory_id"] for one in stored), tuple(words))
 
     def _many(self) -> Secret:
         """So many, and changed so often, that rows with the word are moved from page to page."""

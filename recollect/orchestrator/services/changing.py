@@ -15,6 +15,7 @@ from recollect.orchestrator.memory_store import MemoryStore, check_version
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.typed_columns import check_text
 from recollect.protocol import records
 from recollect.protocol.errors import Forbidden, InvalidArgument, RecollectError
 
@@ -43,6 +44,7 @@ class Changing:
             old = find(transaction)
             check_version(old, expected_version)
             new = self._drafting.apply(old, patch)
+            check_text(old, new)
             if new.parent_id != old.parent_id:
                 self._store.check_parent(call, transaction, new, new.parent_id)
             return changed(self._store.supersede(call, transaction, old, new, embedded))

@@ -19,6 +19,7 @@ from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.typed_columns import check_text
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.value_texts import text_of
 from recollect.protocol import records
@@ -140,6 +141,7 @@ class KeyedService:
             for name in given_to(operation):
                 changes[COLUMN_OF[name]] = getattr(draft, COLUMN_OF[name])
             new = msgspec.structs.replace(holder, archived_us=None, **changes)
+            check_text(holder, new)
             new = self._drafting.refaded(holder, new)
             new = self._store.supersede(call, transaction, holder, new, embedded)
         else:

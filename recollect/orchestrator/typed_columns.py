@@ -1,0 +1,81 @@
+"""Typed columns in the history: a version of a record has its columns beside its text.
+
+So what goes back to an earlier version, because somebody restores it or because what a source wrote
+is taken back, goes back whole. What is only counted, such as how often a pattern was used, and what
+never changes, is no part of a version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.storage.interface import WriteTransaction
+from recollect.protocol.errors import InvalidArgument
+
+# By collection, which is also the name of its table.
+VERSIONED = {
+    "goals": ("status", "priority", "progress", "due_us", "parent_num", "ended_us"),
+    "tasks": (
+        "goal_num",
+        "task_type",
+        "status",
+        "phase",
+        "phase_reason",
+        "assigned_to",
+        "description",
+        "summary",
+        "started_us",
+        "ended_us",
+    ),
+    "decisions": ("outcome", "success", "outcome_us", "outcome_by"),
+    "procedures": ("description", "steps"),
+    "incidents": ("cause", "resolution", "resolved_us"),
+    "patterns": (
+        "pattern_type",
+        "task_type",
+        "successes",
+        "failures",
+        "helped",
+        "misled",
+        "confidence",
+        "standing",
+    ),
+}
+READ = {
+    table: f"SELECT {', '.join(columns)} FROM {table} WHERE num = ?"
+    for table, columns in VERSIONED.items()
+}
+WRITE = {
+    table: f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in columns)} WHERE num = ?"
+    for table, columns in VERSIONED.items()
+}
+SNAPSHOT = "SELECT snapshot FROM versions WHERE num = ? AND version = ?"
+
+
+def columns_of(transaction: WriteTransaction, row: MemoryRow) -> dict[str, Any] | None:
+    """What a version keeps of the columns of a record; None if it has none that change."""
+    if row.collection not in VERSIONED:
+        return None
+    found = transaction.execute(READ[row.collection], (row.num,))
+    return dict(zip(VERSIONED[row.collection], found[0], strict=True)) if found else None
+
+
+def bring_back(transaction: WriteTransaction, row: MemoryRow, version: int) -> None:
+    """Set the columns of a record to what they were in a version of it."""
+    found = transaction.execute(SNAPSHOT, (row.num, version))
+    kept = decode_json(found[0][0]).get("columns") if found else None
+    if kept is not None:
+        names = VERSIONED[row.collection]
+        transaction.execute(WRITE[row.collection], (*(kept[name] for name in names), row.num))
+
+
+def check_text(old: MemoryRow, new: MemoryRow) -> None:
+    """Refuse another text for a record, whose text is made of its columns."""
+    if old.content != new.content and old.collection in VERSIONED:
+        raise InvalidArgument(
+            f"Memory {old.id} is one of {old.collection}, and its text follows from what it is: "
+            "change it by the operations for these.",
+            field="content",
+            memory_id=old.id,
+        )
