@@ -40,7 +40,7 @@ RETURNING 1
 """
 TRIM_ROWS = 5_000
 # What an answer repeats of its request, so that a text of a memory is in no kept answer.
-ECHOED = ("key",)
+ECHOED = ("key", "task_id")
 
 _encode = msgspec.msgpack.Encoder().encode
 

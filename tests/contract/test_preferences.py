@@ -33,11 +33,7 @@ def test_a_preference_is_a_value_that_can_be_recalled(world: World) -> None:
     saved = world(
         SavePreference("answer_language", "German", namespace="user:alice", confidence=0.8)
     )
-    assert (saved["key"], saved["version"], saved["created"]) == (
-        "preference/answer_language",
-        1,
-        True,
-    )
+    assert (saved["version"], saved["created"]) == (1, True)
     found = world(GetPreference("answer_language", namespace="user:alice"))["preference"]
     assert (found["key"], found["value"], found["confidence"]) == ("answer_language", "German", 0.8)
     memory = world(GetMemory(saved["memory_id"]))["memory"]

@@ -41,7 +41,7 @@ WHERE collection = 'preferences' AND (namespace, key) > (?, ?) AND namespace < ?
 ORDER BY namespace, key LIMIT ?
 """
 
-PutFunction = Callable[[WriteTransaction], records.MemoryPut]
+PutFunction = Callable[[WriteTransaction], records.ValueSaved]
 
 
 class PreferenceService:
@@ -105,14 +105,12 @@ class PreferenceService:
     ) -> PutFunction:
         draft = await self._typed.draft(call, collection, adding)
 
-        def write(transaction: WriteTransaction) -> records.MemoryPut:
+        def write(transaction: WriteTransaction) -> records.ValueSaved:
             row, created = self._typed.put(call, transaction, draft, expected_version)
-            assert row.key is not None
             return {
                 "status": "success",
                 "memory_id": row.id,
                 "namespace": row.namespace,
-                "key": row.key,
                 "version": row.version,
                 "seq": row.seq,
                 "created": created,

@@ -204,7 +204,7 @@ AgentId = Annotated[str, Meta(min_length=1, description="The agent.")]
 Name = Annotated[str, Meta(min_length=1, description="Its name, unique in the namespace.")]
 
 
-class SaveAgentStateOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
+class SaveAgentStateOptions(Operation[records.ValueSaved], frozen=True, kw_only=True):
     namespace: fields.Namespace = fields.DEFAULT_NAMESPACE
     expected_version: fields.ExpectedVersion = None
 
@@ -228,7 +228,7 @@ class GetAgentState(GetAgentStateOptions, frozen=True):
     agent_id: AgentId
 
 
-class SavePreferenceOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
+class SavePreferenceOptions(Operation[records.ValueSaved], frozen=True, kw_only=True):
     namespace: fields.Namespace = fields.DEFAULT_NAMESPACE
     confidence: Annotated[float, Meta(ge=0, le=1, description="How sure it is.")] = 1.0
     expected_version: fields.ExpectedVersion = None
@@ -266,7 +266,7 @@ class ListPreferences(ListPreferencesOptions, frozen=True):
     prefix: Annotated[str | None, Meta(description="Only keys that begin with this.")] = None
 
 
-class SavePersonaOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
+class SavePersonaOptions(Operation[records.ValueSaved], frozen=True, kw_only=True):
     namespace: fields.Namespace = fields.DEFAULT_NAMESPACE
     expected_version: fields.ExpectedVersion = None
 

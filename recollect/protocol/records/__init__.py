@@ -154,6 +154,7 @@ from recollect.protocol.records.working import (
     TaskRecord,
     TaskSaved,
     TasksListed,
+    ValueSaved,
 )
 
 __all__ = [
@@ -277,5 +278,6 @@ __all__ = [
     "TaskSaved",
     "TasksListed",
     "TiersMigrated",
+    "ValueSaved",
     "VersionsSquashed",
 ]

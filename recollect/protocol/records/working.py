@@ -134,6 +134,19 @@ class StepsListed(TypedDict):
     cursor: str | None
 
 
+class ValueSaved(TypedDict):
+    """A value was saved under a name."""
+
+    status: str
+    memory_id: str
+    namespace: str
+    version: int
+    seq: int
+    created: bool
+    """Whether there was none under that name."""
+    updated_at: str
+
+
 class AgentStateFetched(TypedDict):
     status: str
     agent_id: str
