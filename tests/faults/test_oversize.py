@@ -40,6 +40,7 @@ LIMITS: dict[str, int] = {
     "walk_depth_max": 3,
     "relationship_results_max": 10,
     "decision_options_max": 4,
+    "error_patterns_max": 4,
     "procedure_steps_max": 4,
     "item_chars_max": 50,
 }
@@ -117,6 +118,11 @@ def decide(**fields: Any) -> Request:
     return "log_decision", body
 
 
+def tried(**fields: Any) -> Request:
+    body = {"task_id": "t", "execution_summary": "s", "success": True, "task_description": "d"}
+    return "store_execution", {**body, "namespace": NAMESPACE, **fields}
+
+
 def store(what: str, **fields: Any) -> Request:
     return f"store_{what}", {"namespace": NAMESPACE, **fields}
 
@@ -168,6 +174,8 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: decide(reasoning="x" * (n - len("Decision: x\nChosen: c\nBecause: "))),
         lambda t, n: store("incident", title="x" * (n - len("Incident (medium): "))),
         lambda t, n: store("knowledge", title="x", content="x" * (n - len("x\n"))),
+        lambda t, n: tried(execution_summary="x" * (n - len("d\n\nOutcome: it went well.\n"))),
+        lambda t, n: tried(task_description="x" * (n - len("\n\nOutcome: it went well.\ns"))),
     ],
     "metadata_bytes_max": [
         lambda t, n: add(metadata={"k": "x" * (n - 8)}),
@@ -239,6 +247,9 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: change(parameter="x" * n),
         lambda t, n: ("config_history", {"component": "x" * n, "limit": 5}),
         lambda t, n: ("list_decisions", {"task_id": "x" * n, "limit": 5}),
+        lambda t, n: tried(task_id="x" * (n - len("task/"))),
+        lambda t, n: ("search_patterns", {"task_type": "x" * n}),
+        lambda t, n: ("search_similar", {"task_description": "d", "task_type": "x" * n}),
         lambda t, n: store("procedure", name="x" * (n - len("procedure/")), steps=["s"]),
         lambda t, n: store("knowledge", title="x" * (n - len("knowledge/")), content="c"),
         lambda t, n: ("update_metric", {"key": "x" * n, "value": 1}),
@@ -306,6 +317,8 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("list_preferences", {"limit": n}),
         lambda t, n: ("recent_summaries", {"limit": n}),
         lambda t, n: ("find_similar_decisions", {"context": "c", "k": n}),
+        lambda t, n: ("search_similar", {"task_description": "d", "top_k": n}),
+        lambda t, n: ("search_patterns", {"limit": n}),
         lambda t, n: ("config_history", {"component": "c", "limit": n}),
         lambda t, n: ("find_conflicts", {"namespace": NAMESPACE, "limit": n}),
     ],
@@ -315,6 +328,8 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("semantic_search", {"query": "x" * n}),
         lambda t, n: ("search_documents", {"query": "x" * n}),
         lambda t, n: ("find_similar_decisions", {"context": "x" * n}),
+        lambda t, n: ("search_similar", {"task_description": "x" * n}),
+        lambda t, n: ("find_pattern", {"trigger": "x" * n}),
     ],
     "tree_nodes_max": [tree],
     "walk_depth_max": [
@@ -325,8 +340,10 @@ CASES: dict[str, list[Case]] = {
     ],
     "decision_options_max": [lambda t, n: decide(options=["o"] * n)],
     "procedure_steps_max": [lambda t, n: store("procedure", name="p", steps=["s"] * n)],
+    "error_patterns_max": [lambda t, n: tried(error_patterns=["e"] * n)],
     "item_chars_max": [
         lambda t, n: decide(options=["o" * n]),
+        lambda t, n: tried(error_patterns=["e" * n]),
         lambda t, n: store("procedure", name="p", steps=["s" * n]),
     ],
 }

@@ -41,6 +41,8 @@ class Aim(msgspec.Struct, frozen=True):
     task_id: str
     decision_id: str
     incident_id: str
+    execution_id: str
+    pattern_id: str
 
 
 ABSENT = Aim(
@@ -58,6 +60,8 @@ ABSENT = Aim(
     task_id="no-such-task",
     decision_id="6" * 26,
     incident_id="7" * 26,
+    execution_id="9" * 26,
+    pattern_id="A" * 26,
 )
 
 
@@ -130,6 +134,18 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
     ]
     call(ops.RecordConfigChange("stable", "doors", MARKER, 2, namespace=namespace))
     call(ops.StoreKnowledge("stripes", f"The {MARKER} has many", namespace=namespace))
+    for error in (MARKER, f"{MARKER} again"):
+        tried = call(
+            ops.StoreExecution(
+                task_id,
+                f"The {MARKER} shied",
+                False,
+                [error],
+                task_description=f"Shoe the {MARKER}",
+                namespace=namespace,
+            )
+        )
+    [pattern_id] = tried["patterns"]
     return Aim(
         namespace=namespace,
         key="drink",
@@ -145,6 +161,8 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
         task_id=task_id,
         decision_id=decision_id,
         incident_id=incident_id,
+        execution_id=tried["execution_id"],
+        pattern_id=pattern_id,
     )
 
 
@@ -379,6 +397,28 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.ConfigHistory("stable"),
         lambda a: ops.ConfigHistory("stable", "doors", namespace=a.namespace),
     ],
+    "store_execution": [
+        lambda a: ops.StoreExecution(a.task_id, "An intruder was here", True, namespace=a.namespace)
+    ],
+    "search_similar": [
+        lambda a: ops.SearchSimilar(f"Shoe the {MARKER}", 50, -1.0),
+        lambda a: ops.SearchSimilar(MARKER, 50, -1.0, namespace=a.namespace),
+    ],
+    "extract_pattern": [
+        lambda a: ops.ExtractPattern(namespace=a.namespace),
+        lambda a: ops.ExtractPattern(namespace=a.namespace, dry_run=True),
+        lambda a: ops.ExtractPattern(None, [a.execution_id], namespace="user:bob"),
+    ],
+    "search_patterns": [
+        lambda a: ops.SearchPatterns(limit=50),
+        lambda a: ops.SearchPatterns(".*", namespace=a.namespace),
+    ],
+    "find_pattern": [
+        lambda a: ops.FindPattern(f"Shoe the {MARKER}", threshold=-1.0),
+        lambda a: ops.FindPattern(MARKER, namespace=a.namespace, threshold=-1.0),
+    ],
+    "pattern_feedback": [lambda a: ops.PatternFeedback(a.pattern_id, False)],
+    "task_context": [lambda a: ops.TaskContext(a.task_id, namespace=a.namespace)],
     "store_knowledge": [lambda a: ops.StoreKnowledge("stripes", "none", namespace=a.namespace)],
     "ping": [lambda a: ops.Ping()],
     "stats": [lambda a: ops.Stats()],

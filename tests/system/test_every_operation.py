@@ -198,6 +198,27 @@ def use_decisions(client: Recording) -> None:
     assert client.list_decisions("orders")["decisions"][0]["id"] == decision_id
 
 
+def use_learning(client: Recording) -> None:
+    home = "project:learning"
+    client.save_task("Deploy the shop", "T-1", namespace=home)
+    for success, summary in ((True, "Took a backup first"), (False, "Skipped the backup")):
+        stored = client.store_execution("T-1", summary, success, ["late"], namespace=home)
+    [pattern_id] = stored["patterns"]
+    [nearest] = client.search_similar("Deploy the shop", 1, 0.7, True, namespace=home)["results"]
+    assert (nearest["execution_summary"], nearest["reuse_count"]) == ("Took a backup first", 1)
+    extracted = client.extract_pattern("general", namespace=home)
+    assert (extracted["examined"], extracted["created"]) == (2, 0)
+    [pattern] = client.search_patterns("^gen", "mixed", namespace=home)["patterns"]
+    assert "took a backup first" in pattern["success_indicators"]
+    found = client.find_pattern("Deploy the shop again", namespace=home)["pattern"]
+    assert found is not None
+    assert found["id"] == pattern_id == pattern["id"]
+    rated = client.pattern_feedback(pattern_id, True)
+    assert (rated["confidence"], rated["usage_count"]) == (pytest.approx(0.6), 1)
+    context = client.task_context("T-1", namespace=home)
+    assert (len(context["executions"]), len(context["patterns"])) == (2, 1)
+
+
 def use_operational(client: Recording) -> None:
     client.push_event("build", {"ok": True}, namespace="project:garden")
     critical = client.push_event("outage", "the pump", True, namespace="project:garden")
@@ -248,6 +269,7 @@ def test_every_operation_works_through_the_client(reading: Recording, tmp_path: 
     use_names(client)
     use_decisions(client)
     use_longterm(client)
+    use_learning(client)
     use_operational(client)
     use_memories(client, tmp_path)
     assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called

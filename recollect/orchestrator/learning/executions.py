@@ -50,17 +50,15 @@ FROM executions e CROSS JOIN memories m
 WHERE m.num = e.num AND e.task_id = ? AND m.namespace = ? AND {_LIVING}
 ORDER BY e.num DESC LIMIT ?
 """
+_HERE = f"m.{OUTSIDE} AND m.collection = '{EXECUTIONS}' AND m.namespace = ?"
 # However rare a type is, no more than some of the newest are looked through for it.
 NEWEST = f"""
-SELECT e.num, e.task_type
-FROM (
-    SELECT m.num FROM memories m
-    WHERE m.{OUTSIDE} AND m.collection = '{EXECUTIONS}' AND m.namespace = ?
-        AND m.archived_us IS NULL AND {_LIVING}
-    ORDER BY m.num DESC LIMIT ?
-) AS newest CROSS JOIN executions e
-WHERE e.num = newest.num AND {{of}}
-ORDER BY e.num DESC LIMIT ?
+SELECT m.num, e.task_type
+FROM memories m CROSS JOIN executions e
+WHERE {_HERE} AND m.num > coalesce((
+        SELECT m.num FROM memories m WHERE {_HERE} ORDER BY m.num DESC LIMIT 1 OFFSET ?
+    ), 0) AND m.archived_us IS NULL AND {_LIVING} AND e.num = m.num AND {{of}}
+ORDER BY m.num DESC LIMIT ?
 """
 LOOKED_THROUGH = 10
 """Executions of all types for each that is wanted."""
@@ -79,16 +77,14 @@ def values_of(row: ExecutionRow) -> tuple[Any, ...]:
     return msgspec.structs.astuple(row)
 
 
-def such_as(task_type: str | None = None, *, success_only: bool = False) -> Condition | None:
+def such_as(task_type: str | None = None, *, success_only: bool = False) -> Condition:
     """A condition over `memories`: executions of a type, or that went well."""
-    of, params = list[str](), list[Any]()
+    of, params = ["TRUE"], list[Any]()
     if task_type is not None:
         of.append("e.task_type = ?")
         params.append(task_type)
     if success_only:
         of.append("e.success = 1")
-    if not of:
-        return None
     sql = f"EXISTS (SELECT 1 FROM executions e WHERE e.num = memories.num AND {' AND '.join(of)})"
     return sql, params
 
@@ -131,7 +127,7 @@ def newest(
     """Numbers and types of the newest executions in a namespace."""
     of, params = ("e.task_type = ?", [task_type]) if task_type is not None else ("TRUE", [])
     looked_at = most if task_type is None else LOOKED_THROUGH * most
-    asked = (namespace, now_us, looked_at, *params, most)
+    asked = (namespace, namespace, looked_at, now_us, *params, most)
     found = session.execute(NEWEST.format(of=of), asked)
     return [(num, kind) for num, kind in found]
 

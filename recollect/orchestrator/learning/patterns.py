@@ -12,8 +12,10 @@ from recollect.orchestrator.learning.posterior import Posterior
 from recollect.orchestrator.learning.wording import Learned
 from recollect.orchestrator.memory_texts import LEARNED_MARK
 from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.search.scope import OUTSIDE
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session
+from recollect.protocol.collection_names import PATTERNS
 from recollect.protocol.records import PatternRecord
 
 EVIDENCE_SHOWN_MAX = 100
@@ -60,16 +62,19 @@ DROP_EVIDENCE = "DELETE FROM pattern_evidence WHERE pattern_num = ? AND executio
 _COLUMNS = ", ".join(f"p.{name}" for name in PatternRow.__struct_fields__)
 COLUMNS_OF = f"SELECT {_COLUMNS} FROM patterns p WHERE p.num IN ({{marks}})"
 _LIVING = "m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)"
+# No standing is below 0: said so, they are read in the order of their index.
 LIST = f"""
 SELECT {JOINED_COLUMNS}, {_COLUMNS}
 FROM patterns p CROSS JOIN memories m
-WHERE m.num = p.num AND {{of}} AND p.confidence >= ? AND m.archived_us IS NULL AND {_LIVING}
+WHERE m.num = p.num AND p.standing >= 0 AND {{of}} AND p.confidence >= ?
+    AND m.archived_us IS NULL AND {_LIVING}
     AND {{readable}}
 ORDER BY p.standing DESC, p.num DESC LIMIT ?
 """
 TYPES = f"""
-SELECT DISTINCT p.task_type FROM patterns p CROSS JOIN memories m
-WHERE m.num = p.num AND m.archived_us IS NULL AND {_LIVING} AND {{readable}}
+SELECT DISTINCT p.task_type FROM memories m CROSS JOIN patterns p
+WHERE m.{OUTSIDE} AND m.collection = '{PATTERNS}' AND {{readable}} AND p.num = m.num
+    AND m.archived_us IS NULL AND {_LIVING}
 ORDER BY p.task_type LIMIT ?
 """
 EVIDENCE = f"""

@@ -151,7 +151,7 @@ class PatternService:
             of, params = ["TRUE"], list[Any]()
             if expression is not None:
                 sql = patterns.TYPES.format(readable=readable)
-                types = session.execute(sql, (call.now_us, *home, TYPES_MAX))
+                types = session.execute(sql, (*home, call.now_us, TYPES_MAX))
                 fitting = [kind for (kind,) in types if expression.contains(kind)]
                 of.append(f"p.task_type IN ({', '.join('?' for _ in fitting)})")
                 params += fitting

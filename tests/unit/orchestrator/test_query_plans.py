@@ -21,6 +21,7 @@ from recollect.orchestrator import (
 )
 from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.decisions import rows as decision_rows
+from recollect.orchestrator.learning import executions, gathering, patterns, reuse
 from recollect.orchestrator.longterm import rows as longterm_rows
 from recollect.orchestrator.operational import critical, living
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope
@@ -180,6 +181,20 @@ STATEMENTS = {
         marks="?, ?", condition=decision_rows.WITH_OUTCOME
     ),
     "an outcome": decision_rows.SET_OUTCOME,
+    "executions of a task": executions.OF_TASK,
+    "newest executions": executions.NEWEST.format(of="e.task_type = ?"),
+    "columns of executions": executions.COLUMNS_OF.format(marks="?, ?"),
+    "executions that went well": nearest.SELECT_AMONG.format(
+        marks="?, ?", condition=executions.such_as("general", success_only=True)[0]
+    ),
+    "a reuse": reuse.COUNT,
+    "texts of executions": gathering.TEXTS.format(marks="?, ?"),
+    "patterns by what they proved": patterns.LIST.format(of="TRUE", readable="TRUE"),
+    "types of patterns": patterns.TYPES.format(readable="TRUE"),
+    "columns of patterns": patterns.COLUMNS_OF.format(marks="?, ?"),
+    "evidence of a pattern": patterns.EVIDENCE,
+    "what was learned from executions": patterns.LEARNED_FROM.format(marks="?, ?"),
+    "a pattern changed": patterns.UPDATE,
     "a receipt": decisions.RECEIPT_OF,
     "a procedure": longterm_rows.PROCEDURE,
     "an incident": longterm_rows.INCIDENT,
@@ -332,6 +347,10 @@ IN_ORDER = (
     "what is due by its age",
     "what is due in a namespace",
     "what a crowd pushes out",
+    "executions of a task",
+    "newest executions",
+    "patterns by what they proved",
+    "evidence of a pattern",
     "decisions",
     "decisions of a task",
     "decisions of a goal",
