@@ -41,8 +41,9 @@ MEANINGLESS = "Found by words alone: nothing can be embedded now."
 RANKED_MIN, RANKED_MAX = 60, 400
 TOKENS_A_PIECE = 25
 """Hardly a piece is shorter with its marks; so many more are not worth ranking."""
-RELEVANT_SHARE = 0.35
-"""What has less of the best score than this is about something else."""
+RELEVANT_SHARE = 0.3
+"""What has less of the best score than this is about something else: two thirds of what a recall
+gives beside the answers, and one answer of thirty."""
 UNTRUSTED_RATE = 0.1
 """What is left of a memory's value if it is not trusted at all."""
 

@@ -131,7 +131,9 @@ class ContextService:
         self, looked: Looked, pieces: list[LivePiece], tokens_max: int
     ) -> tuple[str, Selected]:
         """The context, and the name of its fences."""
-        quoted = [(one, quotation_of(one.row, one.tier)) for one in looked.considered]
+        found = [(one, quotation_of(one.row, one.tier)) for one in looked.considered]
+        # A text of nothing but what cannot be seen says nothing.
+        quoted = [pair for pair in found if pair[1].text]
         nonce = draw_nonce(
             self._randomness,
             [*(quotation for _, quotation in quoted), *(piece.quotation for piece in pieces)],
