@@ -15,7 +15,8 @@ from recollect.protocol.errors import InvalidArgument
 
 # By collection, which is also the name of its table.
 VERSIONED = {
-    "goals": ("status", "priority", "progress", "due_us", "parent_num", "ended_us"),
+    # Which goal it serves is not brought back: by now that one may serve this.
+    "goals": ("status", "priority", "progress", "due_us", "ended_us"),
     "tasks": (
         "goal_num",
         "task_type",

@@ -14,6 +14,7 @@ from recollect.protocol.operations import (
     GetTask,
     History,
     Purge,
+    Restore,
     SaveTask,
     SemanticSearch,
     StoreGoal,
@@ -186,7 +187,15 @@ def test_bad_goals_are_refused_and_write_nothing(world: World) -> None:
     assert world.storage.committed_seq == before + 1
 
 
-def test_the_text_of_a_goal_may_be_changed_as_that_of_any_memory(world: World) -> None:
-    goal_id = goal(world)
-    world(UpdateMemory(goal_id, {"content": "Ship the next release"}))
-    assert names(world) == ["Ship the next release"]
+def test_a_goal_goes_back_to_an_earlier_version_whole(world: World) -> None:
+    goal_id = goal(world, "Ship it", 0.9)
+    top = goal(world, "Top")
+    world(UpdateGoal(goal_id, "completed", 1.0, "Ship it twice", 0.2, parent_goal_id=top))
+    world(Restore(goal_id, 1))
+    found = world(GetGoal(goal_id))["goal"]
+    assert (found["description"], found["goal_status"]) == ("Ship it", "active")
+    assert (found["priority"], found["progress"], found["ended_at"]) == (0.9, 0.0, None)
+    # What it serves is as it was: by now that one could serve it.
+    assert found["parent_goal_id"] == top
+    with pytest.raises(errors.InvalidArgument):
+        world(UpdateMemory(goal_id, {"content": "Something else"}))

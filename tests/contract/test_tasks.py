@@ -263,6 +263,23 @@ def test_deleting_a_task_takes_its_steps_and_restoring_brings_it_back(world: Wor
         world(GetTask("t"))
 
 
+def test_a_task_goes_back_to_an_earlier_version_whole(world: World) -> None:
+    memory_id = world(SaveTask("Read", "t"))["memory_id"]
+    world(SaveStep("t", 1, "search"))
+    world(UpdateTaskStatus("t", "completed", "It was read."))
+    world(SetTaskPhase("t", "blocked", "No more to read"))
+    world(Restore(memory_id, 1))
+    found = task(world)
+    assert (found["task_status"], found["phase"], found["phase_reason"]) == (
+        "pending",
+        "backlog",
+        "",
+    )
+    assert (found["summary"], found["ended_at"], found["version"]) == ("", None, 4)
+    assert found["steps"] == 1
+    assert world(RecentSummaries())["count"] == 0
+
+
 def test_the_key_of_something_else_is_not_taken(world: World) -> None:
     world(AddMemory("Mine", key="task/t"))
     with pytest.raises(errors.AlreadyExists):
@@ -317,3 +334,13 @@ def test_summaries_come_newest_first_within_a_budget(world: World) -> None:
     # One that was taken up again has not come to anything yet.
     world(UpdateTaskStatus("long", "in_progress"))
     assert world(RecentSummaries(1))["summaries"][0]["task_id"] == "t4"
+
+
+def test_a_repeated_request_is_answered_as_the_first(world: World) -> None:
+    for name, operation in (("named", SaveTask("Read", "t")), ("nameless", SaveTask("Read"))):
+        first = world(operation, key=name)
+        assert world(operation, key=name) == first
+        assert first["created"]
+    step = world(SaveStep("t", 1, "search"), key="step")
+    assert world(SaveStep("t", 1, "search"), key="step") == step
+    assert (step["task_id"], task(world)["steps"]) == ("t", 1)

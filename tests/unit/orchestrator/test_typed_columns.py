@@ -9,9 +9,9 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 from recollect.orchestrator.typed_columns import VERSIONED
 
-# Written once with the record, or counted while it is used.
+# Written once with the record, counted while it is used, or of no version alone.
 UNVERSIONED = {
-    "goals": set(),
+    "goals": {"parent_num"},
     "tasks": {"steps"},
     "decisions": {
         "task_id",
