@@ -14,7 +14,16 @@ from tests.harness.processes import OrchestratorProcess
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-GUIDES = {"search": 3, "namespaces": 3, "sessions": 2, "longterm": 3, "tiers": 1, "working": 2}
+GUIDES = {
+    "search": 3,
+    "namespaces": 3,
+    "sessions": 2,
+    "longterm": 3,
+    "tiers": 1,
+    "working": 2,
+    "learning": 3,
+    "operational": 2,
+}
 """The guides, with how many pieces of Python each has."""
 
 

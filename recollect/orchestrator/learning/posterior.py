@@ -8,10 +8,15 @@ known: the mean less one standard deviation, so that two of two do not beat fort
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
+T = TypeVar("T")
+
 PRIOR = 1.0
+LIKENESS_MARGIN = 0.2
 
 
 class Posterior(msgspec.Struct, frozen=True):
@@ -34,9 +39,18 @@ class Posterior(msgspec.Struct, frozen=True):
         return max(0.0, a / (a + b) - deviation)
 
 
-def fit(similarity: float, standing: float) -> float:
-    """How well a pattern suits a task: likeness, of which trust can take away at most half.
+def best_first(weighed: Sequence[tuple[T, float, float]]) -> list[T]:
+    """Patterns by how well they suit a task, each given with its likeness and its standing.
 
-    Likeness leads: what is well proven for another kind of task is still for another kind.
+    Likeness comes first: what is much less like than the most like is for another kind of task,
+    however well proven, and comes after. Among those about as like, likeness times standing ranks.
     """
-    return similarity * (1 + standing) / 2
+    if not weighed:
+        return []
+    enough = max(likeness for _, likeness, _ in weighed) - LIKENESS_MARGIN
+
+    def rank(item: tuple[T, float, float]) -> tuple[bool, float, float]:
+        _, likeness, standing = item
+        return likeness < enough, -max(likeness, 0.0) * standing, -likeness
+
+    return [pattern for pattern, *_ in sorted(weighed, key=rank)]

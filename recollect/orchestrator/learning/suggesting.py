@@ -6,7 +6,7 @@ from recollect.orchestrator.calls import Call
 from recollect.orchestrator.learning import executions, patterns
 from recollect.orchestrator.learning.executions import Execution
 from recollect.orchestrator.learning.patterns import Pattern
-from recollect.orchestrator.learning.posterior import fit
+from recollect.orchestrator.learning.posterior import best_first
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.similar import Question, Similar
 from recollect.orchestrator.storage.interface import Session
@@ -69,9 +69,8 @@ class Suggesting:
         )
         likeness = {row.num: score for row, score in near}
         standing = {row.num: row.standing for row in patterns.rows_of(session, list(likeness))}
-        ranked = sorted(
-            (row for row, _ in near if row.num in standing),
-            key=lambda row: (-fit(likeness[row.num], standing[row.num]), row.num),
+        ranked = best_first(
+            [(row, score, standing[row.num]) for row, score in near if row.num in standing]
         )
         found = patterns.with_columns(session, ranked[:k], call.now_us)
         return [(pattern, likeness[pattern.memory.num]) for pattern in found]

@@ -2,7 +2,7 @@
 
 Words that carry none are skipped over and still shown: in "took a backup first" the term is
 took-backup-first. Words that deny count as words, for "without backup" is not "backup"; they mean
-nothing alone.
+nothing alone, and nothing at the end.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ _number = re.compile(r"[\d.]+")
 DENYING = frozenset(
     _word.findall("no not never without none cannot can't don't didn't doesn't wasn't isn't won't")
 )
+# "Switched over" is more than "switched", and before is not after; alone they mean nothing.
+BESIDE = frozenset(_word.findall("after before off out over under up"))
 STOP_WORDS = frozenset(
     _word.findall("""
-    a about after again all also although always am an and any are as at be because been before
-    being both but by could did do does doing done during each else for from further had has have
-    having he her here hers him his how however i if in into is it its itself just may me might
-    more most much must my of off on once only or other our out over own per please same shall she
-    should since so some still such than that the their them then there these they this those
-    through to too under until up upon us use used using very via was we were what when where which
-    while who whom why will with within would you your
-    went well task ok okay
+    a about again all also although always am an and any are as at be because been being both
+    but by could did do does doing done during each else for from further had has have having he
+    her here hers him his how however i if in into is it its itself just may me might more most
+    much must my of on once only or other our own per please same shall she should since so some
+    still such than that the their them then there these they this those through to too until
+    upon us use used using very via was we were what when where which while who whom why will
+    with within would you your went well task ok okay
     """)
 )
 
@@ -70,7 +71,7 @@ def _add_terms(clause: str, terms: dict[Term, str]) -> None:
 
 
 def _says_something(term: Term) -> bool:
-    if len(term) == 1 and len(term[0]) < 3:
+    if len(term) == 1 and (len(term[0]) < 3 or term[0] in BESIDE):
         return False
     # What denies must deny something, so it is not the last.
     if term[-1] in DENYING:

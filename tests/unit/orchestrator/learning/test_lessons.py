@@ -8,7 +8,7 @@ import pytest
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.learning.clustering import groups_of, most_typical
 from recollect.orchestrator.learning.contrast import Contrast, Outcome, contrast, log_odds
-from recollect.orchestrator.learning.posterior import Posterior, fit
+from recollect.orchestrator.learning.posterior import Posterior, best_first
 from recollect.orchestrator.learning.terms import terms_of, words_of
 from recollect.orchestrator.learning.wording import content_of, pattern_type, worded
 
@@ -169,5 +169,8 @@ def test_trust_grows_with_evidence_and_not_by_chance() -> None:
 
 
 def test_likeness_leads_and_trust_decides_between_like_ones() -> None:
-    assert fit(0.8, 0.9) > fit(0.8, 0.1)
-    assert fit(0.95, 0.0) > fit(0.45, 1.0)
+    ranked = best_first([("far", 0.6, 0.9), ("near", 0.9, 0.3), ("nearest", 0.95, 0.2)])
+    assert ranked == ["near", "nearest", "far"]
+    assert best_first([("b", 0.7, 0.0), ("a", 0.8, 0.0)]) == ["a", "b"]
+    assert best_first([("b", -0.7, 0.9), ("a", -0.6, 0.1)]) == ["a", "b"]
+    assert best_first(list[tuple[str, float, float]]()) == []
