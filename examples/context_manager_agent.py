@@ -72,7 +72,7 @@ def first_session(memory: MemoryClient, namespace: str) -> None:
 def main() -> None:
     with (
         orchestrator(endpoint_given(__doc__)) as serving,
-        MemoryClient(serving.endpoint, agent_id="planner") as memory,
+        MemoryClient(serving.endpoint, agent_id="architect") as memory,
     ):
         namespace = f"project:shop-{uuid.uuid4().hex[:8]}"
         first_session(memory, namespace)
@@ -80,7 +80,7 @@ def main() -> None:
         print("Another session, another agent, the same memory:")
         memory.set_agent_id("builder")
         agent = ContextManagerAgent(memory, namespace)
-        task = "Plan the next step of the move to the new payment provider"
+        task = "Take the next step of the move to the new payment provider"
         first = agent.context(task)
         for chunk in first["chunks"]:
             about = " ".join(chunk["text"].split())[:80]
