@@ -19,6 +19,8 @@ NAMESPACE_RULE = (
 _NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)+")
 _PREFIX = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
 
+_PLAIN = frozenset({int, bool, type(None)})
+
 
 class Validator:
     """Checks values against the configured limits; each refusal names its field and limit.
@@ -147,10 +149,12 @@ class Validator:
                         )
                     if "\x00" in key:
                         raise InvalidArgument(f"A key in {path} has a NUL character.", field=path)
-                    self._walk(f"{path}.{key}", item, depth + 1)
+                    if not _is_plain(item):
+                        self._walk(f"{path}.{key}", item, depth + 1)
             else:
                 for index, item in enumerate(value):
-                    self._walk(f"{path}[{index}]", item, depth + 1)
+                    if not _is_plain(item):
+                        self._walk(f"{path}[{index}]", item, depth + 1)
         elif isinstance(value, float):
             if not math.isfinite(value):
                 raise InvalidArgument(f"{path} is {value}, which JSON cannot hold.", field=path)
@@ -163,3 +167,11 @@ class Validator:
                 "number, a list or an object.",
                 field=path,
             )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is one that most are: found good without a name being made for its place."""
+    kind = type(value)
+    if kind is str:
+        return "\x00" not in value
+    return kind in _PLAIN

@@ -278,6 +278,21 @@ def test_a_snapshot_shows_all_that_its_reader_may_see(world: World) -> None:
     assert alices["active_tasks"] == []
 
 
+def test_a_snapshot_shows_active_goals_and_a_task_that_ends_is_active_no_more(
+    world: World,
+) -> None:
+    goal = world(ops.StoreGoal("Have a garden", namespace="user:alice"))
+    world(ops.StoreGoal("Have a boat", namespace="user:bob"))
+    [shown] = world(ops.SystemSnapshot(), ALICE)["active_goals"]
+    assert (shown["id"], shown["description"]) == (goal["goal_id"], "Have a garden")
+    for task_id in ("dig", "sow"):
+        world(ops.SaveTask(f"To {task_id}", task_id, namespace="user:alice"))
+        world(ops.SetActiveTask(task_id, {}, namespace="user:alice"))
+    world(ops.UpdateTaskStatus("dig", "completed", namespace="user:alice"))
+    active = world(ops.SystemSnapshot())["active_tasks"]
+    assert [task["task_id"] for task in active] == ["sow"]
+
+
 def test_what_is_no_event_metric_or_task_is_refused_and_leaves_nothing(small: World) -> None:
     nan = float("nan")
     for wrong in (

@@ -17,7 +17,7 @@ Readable = Callable[[str], bool]
 MetricValue = float | int | str | bool
 
 
-class Event(msgspec.Struct, frozen=True, array_like=True):
+class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One thing that happened."""
 
     id: str
@@ -35,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     """The same in an event that was sent twice by one key, whoever took it."""
 
 
-class Metric(msgspec.Struct, frozen=True, array_like=True):
+class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The latest value of a metric."""
 
     namespace: str
@@ -45,7 +45,7 @@ class Metric(msgspec.Struct, frozen=True, array_like=True):
     author: str
 
 
-class ActiveTask(msgspec.Struct, frozen=True, array_like=True):
+class ActiveTask(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a task is at."""
 
     namespace: str

@@ -20,8 +20,8 @@ import msgspec
 import structlog
 
 from recollect.config.settings import RedisSettings, Settings
+from recollect.orchestrator.breaker import Breaker
 from recollect.orchestrator.clock import IdSource
-from recollect.orchestrator.embedding.breaker import Breaker
 from recollect.orchestrator.operational.in_process import InProcess
 from recollect.orchestrator.operational.interface import ActiveTask, Event, Metric
 from recollect.orchestrator.operational.latest import Place

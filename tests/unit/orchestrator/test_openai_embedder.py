@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.orchestrator.embedding.breaker import Breaker
+from recollect.orchestrator.breaker import Breaker
 from recollect.orchestrator.embedding.openai_compatible import (
     TEXT_CHARS_MAX,
     OpenAICompatibleEmbedder,

@@ -1,4 +1,4 @@
-"""A circuit breaker for a service that the orchestrator calls from several threads.
+"""A circuit breaker for a service that the orchestrator calls, from several threads maybe.
 
     closed ── fail_max failures in a row ──► open ── reset_s ──► half-open, one probe
       ▲                                       ▲                       │
