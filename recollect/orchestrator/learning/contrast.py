@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
-from recollect.orchestrator.learning.terms import Term, terms_of
+from recollect.orchestrator.learning.terms import Term, shown, terms_of
 
 SMOOTHING = 0.5
 LOG_ODDS_MIN = 1.0
@@ -64,31 +64,31 @@ class Contrast(msgspec.Struct, frozen=True):
 class _Counted(msgspec.Struct):
     """Something with the places of the executions that have it."""
 
-    text: str
+    text: Callable[[], str]
     words: Term
     places: set[int]
 
 
-def contrast(outcomes: Sequence[Outcome], known: AbstractSet[str] = frozenset()) -> Contrast:
+def contrast(outcomes: Sequence[Outcome], known: frozenset[str] = frozenset()) -> Contrast:
     """Compare executions of one kind of task; `known` are words that say only which task it is."""
     well = {place for place, outcome in enumerate(outcomes) if outcome.success}
     badly = set(range(len(outcomes))) - well
     terms = _count(
-        (place, term, shown)
+        (place, term, partial(shown, found))
         for place, outcome in enumerate(outcomes)
-        for term, shown in terms_of(outcome.summary).items()
-        if not set(term) <= known
+        for term, found in terms_of(outcome.summary).items()
     )
+    telling = [one for one in terms if not known.issuperset(one.words)]
     errors = _count(
-        (place, (_digits.sub("#", " ".join(error.lower().split())),), " ".join(error.split()))
+        (place, (_digits.sub("#", error.lower()),), partial(str, error))
         for place, outcome in enumerate(outcomes)
-        for error in outcome.errors
+        for error in (" ".join(said.split()) for said in outcome.errors)
     )
     return Contrast(
         len(well),
         len(badly),
-        _standing_out(terms, well, badly, well),
-        _standing_out(terms, badly, well, well),
+        _standing_out(telling, well, badly, well),
+        _standing_out(telling, badly, well, well),
         _standing_out(errors, badly, well, well),
         _durations(outcomes),
     )
@@ -101,12 +101,12 @@ def log_odds(here: int, of: int, there: int, of_there: int) -> float:
     )
 
 
-def _count(met: Iterable[tuple[int, Term, str]]) -> list[_Counted]:
+def _count(met: Iterable[tuple[int, Term, Callable[[], str]]]) -> list[_Counted]:
     counted: dict[Term, _Counted] = {}
-    for place, term, shown in met:
+    for place, term, text in met:
         known = counted.get(term)
         if known is None:
-            counted[term] = _Counted(shown, term, {place})
+            counted[term] = _Counted(text, term, {place})
         else:
             known.places.add(place)
     return list(counted.values())
@@ -124,7 +124,7 @@ def _standing_out(
             continue
         odds = log_odds(here, len(side), len(one.places & other), len(other))
         if odds >= LOG_ODDS_MIN:
-            ranked.append((-round(odds, 6), -len(one.words), one.text, one))
+            ranked.append((-round(odds, 6), -len(one.words), one.text(), one))
     ranked.sort(key=lambda item: item[:3])
     chosen: list[_Counted] = []
     passed: list[_Counted] = []
@@ -136,7 +136,7 @@ def _standing_out(
         if not any(_says_the_same(one, before) for before in told):
             chosen.append(one)
         passed.append(one)
-    return [Mark(one.text, len(one.places & well), len(one.places - well)) for one in chosen]
+    return [Mark(one.text(), len(one.places & well), len(one.places - well)) for one in chosen]
 
 
 def _says_the_same(one: _Counted, before: _Counted) -> bool:

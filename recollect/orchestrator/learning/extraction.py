@@ -28,6 +28,9 @@ from recollect.orchestrator.storage.interface import Session, Storage
 MEMBERS_MIN = 2
 LESSONS_MAX = 100
 """Of one extraction."""
+TEXTS_MAX = 200
+TEXTS_MAX_STORING = 50
+"""Executions of one lesson whose words are compared; fewer where somebody waits to store one."""
 
 Reword = Callable[[Call, Learned], Awaitable[Learned]]
 
@@ -69,7 +72,8 @@ class Extraction:
         # One without a vector yet is found by a later extraction.
         near = await asyncio.to_thread(self._near, known, num) if num in known else {}
         groups = [group for group in await self._groups(near) if num in group]
-        lessons = await self._learn(call, namespace, [(task_type, g) for g in groups], meaning)
+        of_type = [(task_type, group) for group in groups]
+        lessons = await self._learn(call, namespace, of_type, meaning, TEXTS_MAX_STORING)
         return Extracted(lessons, len(known))
 
     def _near(self, known: dict[int, Vectors], num: int) -> dict[int, Vectors]:
@@ -106,7 +110,8 @@ class Extraction:
         ]
         # Where there is more to learn than one call may, that of which there is most comes first.
         groups.sort(key=lambda item: -len(item[1]))
-        lessons = await self._learn(call, namespace, groups[:LESSONS_MAX], meaning, reword)
+        most = groups[:LESSONS_MAX]
+        lessons = await self._learn(call, namespace, most, meaning, TEXTS_MAX, reword)
         return Extracted(lessons, sum(map(len, by_type.values())))
 
     async def _groups(self, vectors: dict[int, Vectors]) -> list[dict[int, Vectors]]:
@@ -129,6 +134,7 @@ class Extraction:
         namespace: str,
         groups: Sequence[tuple[str, dict[int, Vectors]]],
         meaning: Meaning,
+        texts_max: int,
         reword: Reword | None = None,
     ) -> list[Lesson]:
         lessons: list[Lesson] = []
@@ -137,7 +143,9 @@ class Extraction:
             def gather(
                 session: Session, task_type: str = task_type, group: dict[int, Vectors] = group
             ) -> Material:
-                return self._gathering.gather(call, session, namespace, task_type, group, meaning)
+                return self._gathering.gather(
+                    call, session, namespace, task_type, group, meaning, texts_max
+                )
 
             material = await self._storage.read(gather)
             columns, learned = await asyncio.to_thread(learn, material)

@@ -21,8 +21,6 @@ from recollect.protocol.collection_names import PATTERNS
 
 MEMBERS_MAX = 1_000
 """Executions behind one pattern; of more, the newest."""
-TEXTS_MAX = 200
-"""Executions whose words are compared; the others are counted."""
 SAME_SIMILARITY = 0.9
 """Nearness from which a pattern is for the same tasks as a group that it shares nothing with."""
 MARKS_MAX = 500
@@ -65,7 +63,7 @@ class Material(msgspec.Struct, frozen=True, eq=False):
 
     def compared(self) -> Contrast:
         """What sets those that went well apart."""
-        words = set[str]().union(*(words_of(one.description) for one in self.lived))
+        words = frozenset[str]().union(*(words_of(one.description) for one in self.lived))
         return contrast([one.outcome for one in self.lived], words)
 
 
@@ -84,8 +82,12 @@ class Gathering:
         task_type: str,
         group: Mapping[int, Vectors],
         meaning: Meaning,
+        texts_max: int,
     ) -> Material:
-        """A group of like executions, with those that its pattern was learned from before."""
+        """A group of like executions, with those that its pattern was learned from before.
+
+        Of the newest, so many, the words are compared; the others are counted.
+        """
         nums = sorted(group)
         pattern = overlapping(session, namespace, task_type, nums, call.now_us)
         if pattern is None:
@@ -95,7 +97,7 @@ class Gathering:
             before = patterns.evidence_of(session, pattern, call.now_us, MEMBERS_MAX)
             members.update(num for num, _ in before)
         newest = sorted(members)[-MEMBERS_MAX:]
-        told = newest[-TEXTS_MAX:]
+        told = newest[-texts_max:]
         return Material(
             task_type,
             newest,

@@ -36,47 +36,55 @@ STOP_WORDS = frozenset(
     """)
 )
 
+NOT_ALONE = DENYING | BESIDE
+
 Term = tuple[str, ...]
+Found = tuple[list[str], int, int]
+"""Where a term stands: the words of its clause, its first and its last among them."""
 
 
 def words_of(text: str) -> set[str]:
     """The words of a text that carry meaning."""
-    words = (found.group().lower() for found in _word.finditer(text[:TEXT_CHARS_MAX]))
+    words = _word.findall(text[:TEXT_CHARS_MAX].lower())
     return {_plain(word) for word in words if word not in STOP_WORDS}
 
 
-def terms_of(text: str) -> dict[Term, str]:
-    """Each term with how it first stands in the text."""
-    terms: dict[Term, str] = {}
-    for clause in _between_clauses.split(text[:TEXT_CHARS_MAX]):
-        _add_terms(clause, terms)
+def terms_of(text: str) -> dict[Term, Found]:
+    """Each term with where it first stands in the text."""
+    terms: dict[Term, Found] = {}
+    for clause in _between_clauses.split(text[:TEXT_CHARS_MAX].lower()):
+        _add_terms(_word.findall(clause), terms)
     return terms
 
 
-def _add_terms(clause: str, terms: dict[Term, str]) -> None:
-    # Words that carry meaning: as they count, where they stand, and how many words came before.
-    words: list[tuple[str, int, int, int]] = []
-    for place, found in enumerate(_word.finditer(clause)):
-        word = found.group().lower()
-        if word not in STOP_WORDS:
-            words.append((_plain(word), found.start(), found.end(), place))
-    for first in range(len(words)):
-        for last in range(first, min(first + WORDS_MAX, len(words))):
-            if last > first and words[last][3] - words[last - 1][3] > SKIPPED_MAX + 1:
+def shown(found: Found) -> str:
+    """A term as people read it."""
+    words, first, last = found
+    return " ".join(words[first : last + 1])[:TERM_CHARS_MAX]
+
+
+def _add_terms(clause: list[str], terms: dict[Term, Found]) -> None:
+    # Executions are compared by the hundred, so this is kept short.
+    telling = [place for place, word in enumerate(clause) if word not in STOP_WORDS]
+    plain = [_plain(clause[place]) for place in telling]
+    for first, start in enumerate(telling):
+        before = start
+        for last in range(first, min(first + WORDS_MAX, len(telling))):
+            place = telling[last]
+            if place - before > SKIPPED_MAX + 1:
                 break
-            term = tuple(word for word, *_ in words[first : last + 1])
-            shown = clause[words[first][1] : words[last][2]]
-            if term not in terms and _says_something(term) and len(shown) <= TERM_CHARS_MAX:
-                terms[term] = " ".join(shown.lower().split())
+            before = place
+            term = tuple(plain[first : last + 1])
+            if term not in terms and _says_something(term):
+                terms[term] = (clause, start, place)
 
 
 def _says_something(term: Term) -> bool:
-    if len(term) == 1 and (len(term[0]) < 3 or term[0] in BESIDE):
-        return False
+    last = term[-1]
+    if len(term) == 1:
+        return len(last) >= 3 and last not in NOT_ALONE and not _number.fullmatch(last)
     # What denies must deny something, so it is not the last.
-    if term[-1] in DENYING:
-        return False
-    return not all(_number.fullmatch(word) for word in term)
+    return last not in DENYING and not all(map(_number.fullmatch, term))
 
 
 def _plain(word: str) -> str:

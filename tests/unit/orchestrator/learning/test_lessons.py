@@ -9,12 +9,17 @@ from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.learning.clustering import groups_of, most_typical
 from recollect.orchestrator.learning.contrast import Contrast, Outcome, contrast, log_odds
 from recollect.orchestrator.learning.posterior import Posterior, best_first
-from recollect.orchestrator.learning.terms import terms_of, words_of
+from recollect.orchestrator.learning.terms import Term, shown, words_of
+from recollect.orchestrator.learning.terms import terms_of as found_in
 from recollect.orchestrator.learning.wording import content_of, pattern_type, worded
 
 
 def told(*outcomes: tuple[str, bool], **options: object) -> Contrast:
     return contrast([Outcome(success, summary) for summary, success in outcomes], **options)  # type: ignore[arg-type]
+
+
+def terms_of(text: str) -> dict[Term, str]:
+    return {term: shown(found) for term, found in found_in(text).items()}
 
 
 def texts(marks: object) -> list[str]:
@@ -74,9 +79,9 @@ def test_what_occurs_once_among_many_is_chance() -> None:
 
 def test_words_that_only_name_the_task_say_nothing() -> None:
     outcomes = [("Deployed the shop calmly", True), ("Deployed the shop calmly", True)]
-    found = told(*outcomes, known={"deployed", "shop"})
+    found = told(*outcomes, known=frozenset({"deployed", "shop"}))
     assert texts(found.good) == ["deployed the shop calmly"]
-    found = told(*outcomes, known={"deployed", "shop", "calmly"})
+    found = told(*outcomes, known=frozenset({"deployed", "shop", "calmly"}))
     assert found.good == []
 
 
