@@ -41,6 +41,7 @@ class Aim(msgspec.Struct, frozen=True):
     task_id: str
     decision_id: str
     incident_id: str
+    receipt_id: str
     execution_id: str
     pattern_id: str
 
@@ -56,10 +57,11 @@ ABSENT = Aim(
     document_id="4" * 26,
     run_id="5" * 26,
     source="an absent source",
-    goal_id="8" * 26,
+    goal_id="a" * 26,
     task_id="no-such-task",
     decision_id="6" * 26,
     incident_id="7" * 26,
+    receipt_id="8" * 26,
     execution_id="9" * 26,
     pattern_id="A" * 26,
 )
@@ -129,6 +131,7 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
         )
     )["decision_id"]
     call(ops.StoreProcedure("saddling", [f"Catch the {MARKER}"], namespace=namespace))
+    receipt_id = call(ops.AssembleContext(f"Feed the {MARKER}", namespace=namespace))["receipt_id"]
     incident_id = call(ops.StoreIncident(f"The {MARKER} ran away", namespace=namespace))[
         "memory_id"
     ]
@@ -161,6 +164,7 @@ def furnish(world: World, namespace: str, user_id: str, owner: Identity) -> Aim:
         task_id=task_id,
         decision_id=decision_id,
         incident_id=incident_id,
+        receipt_id=receipt_id,
         execution_id=tried["execution_id"],
         pattern_id=pattern_id,
     )
@@ -420,6 +424,13 @@ AIMED: dict[str, list[Make]] = {
     "pattern_feedback": [lambda a: ops.PatternFeedback(a.pattern_id, False)],
     "task_context": [lambda a: ops.TaskContext(a.task_id, namespace=a.namespace)],
     "store_knowledge": [lambda a: ops.StoreKnowledge("stripes", "none", namespace=a.namespace)],
+    "assemble_context": [
+        lambda a: ops.AssembleContext(f"Feed the {MARKER}", namespace=a.namespace),
+        lambda a: ops.AssembleContext(MARKER, namespace=a.namespace, task_id="stable"),
+        # Without what is the caller's own, which is fenced in another way each time.
+        lambda a: ops.AssembleContext(MARKER, 4000, ["working"], filters={"id": a.memory_id}),
+    ],
+    "replay_context": [lambda a: ops.ReplayContext(a.receipt_id)],
     "ping": [lambda a: ops.Ping()],
     "stats": [lambda a: ops.Stats()],
     "backup": [lambda a: ops.Backup("/nonexistent/backup")],
