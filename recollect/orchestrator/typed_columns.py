@@ -51,6 +51,8 @@ WRITE = {
     table: f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in columns)} WHERE num = ?"
     for table, columns in VERSIONED.items()
 }
+# Records whose text stays as it was written, whoever counts how often they are used.
+SETTLED = ("steps", "events", "config_changes", "executions")
 SNAPSHOT = "SELECT snapshot FROM versions WHERE num = ? AND version = ?"
 
 
@@ -72,8 +74,8 @@ def bring_back(transaction: WriteTransaction, row: MemoryRow, version: int) -> N
 
 
 def check_text(old: MemoryRow, new: MemoryRow) -> None:
-    """Refuse another text for a record, whose text is made of its columns."""
-    if old.content != new.content and old.collection in VERSIONED:
+    """Refuse another text for a record, which says with its columns what it is."""
+    if old.content != new.content and (old.collection in VERSIONED or old.collection in SETTLED):
         raise InvalidArgument(
             f"Memory {old.id} is one of {old.collection}, and its text follows from what it is: "
             "change it by the operations for these.",

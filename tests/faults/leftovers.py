@@ -265,7 +265,7 @@ class Planting:
         for number in range(300):
             # One in four is to be purged; those around it, in every table and index, stay.
             said = word if number % 4 == 0 else "others"
-            key = f"{self._chance.randrange(10_000)} {said} {number}"
+            key = f"{self._chance.randrange(10**9)} {said} {number}"
             parent = {"parent_id": root} if said == word else {}
             about[self._add(self._about(said), key=key, **parent)] = said
         for memory_id in self._chance.choices(list(about), k=600):

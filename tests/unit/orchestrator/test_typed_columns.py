@@ -7,7 +7,7 @@ from pathlib import Path
 from recollect.orchestrator.memory_store import TYPED
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
-from recollect.orchestrator.typed_columns import VERSIONED
+from recollect.orchestrator.typed_columns import SETTLED, VERSIONED
 
 # Written once with the record, counted while it is used, or of no version alone.
 UNVERSIONED = {
@@ -27,13 +27,12 @@ UNVERSIONED = {
     "incidents": {"title", "description", "severity", "occurred_us"},
     "patterns": {"usage_count"},
 }
-NEVER_CHANGED = {"steps", "events", "config_changes", "executions"}
 
 
 def test_every_typed_column_is_in_the_versions_or_left_out_for_a_reason(tmp_path: Path) -> None:
     session = SqliteSession(tmp_path / "recollect.db", page_cache_mb=4, readonly=False)
     apply_migrations(session, migrations.FOLDER / "sqlite")
-    assert set(TYPED) == VERSIONED.keys() | NEVER_CHANGED
+    assert set(TYPED) == {*VERSIONED, *SETTLED}
     for table, versioned in VERSIONED.items():
         columns = {row[1] for row in session.execute(f"PRAGMA table_info ({table})")}
         assert columns == {"num", *versioned, *UNVERSIONED[table]}, table
