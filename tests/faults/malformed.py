@@ -19,7 +19,7 @@ from recollect.orchestrator.paging import fingerprint
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
-from tests.faults import wire
+from tests.faults import counts, wire
 
 Case = list[bytes]
 
@@ -271,6 +271,16 @@ class Good:
                 "namespace": "temp:malformed",
             },
             "config_history": {"component": "good", "namespace": "temp:malformed", "limit": 5},
+            "assemble_context": {
+                "task_description": "What is good?",
+                "max_tokens": 500,
+                "tiers": ["working", "knowledge"],
+                "namespace": "temp:malformed",
+                "filters": {"importance": {"gte": 0.1}},
+                "task_id": "t",
+                "trust_min": 0.1,
+            },
+            "replay_context": {"receipt_id": "no such receipt"},
             "store_knowledge": {
                 "title": "good",
                 "content": "known",
@@ -344,12 +354,13 @@ class Maker:
         ]
 
     def every_nasty_field(self) -> Iterator[tuple[str, Case]]:
-        """Every field of every operation with every strange value, and those one level down."""
+        """Every field of every operation with strange values, and those one level down: with all
+        of them at the full count, else with some that chance chooses for each field."""
         bodies = [
             (name, {**good, field.encode_name: nasty})
             for name, good in self._good.bodies.items()
             for field in fields_of(REGISTRY[name])
-            for nasty in NASTY
+            for nasty in self._random.sample(NASTY, min(len(NASTY), counts.NASTY_VALUES))
         ]
         bodies += [
             (name, {**self._good.bodies[name], **part})

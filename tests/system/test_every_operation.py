@@ -255,6 +255,16 @@ def use_longterm(client: Recording) -> None:
     assert {result["collection"] for result in found} == {"incidents", "knowledge"}
 
 
+def use_context(client: Recording) -> None:
+    client.add_memory("The kettle boils at noon", memory_tier="long", namespace="project:tea")
+    given = client.assemble_context("Boil the kettle", 300, ["longterm"], namespace="project:tea")
+    assert [chunk["text"] for chunk in given["chunks"]] == ["The kettle boils at noon"]
+    assert given["chunks"][0]["text"] in given["context"]
+    assert 0 < given["tokens"] <= 300
+    again = client.replay_context(given["receipt_id"])
+    assert (again["context"], again["complete"]) == (given["context"], True)
+
+
 def test_every_operation_works_through_the_client(reading: Recording, tmp_path: Path) -> None:
     client = reading
     client.set_agent_id("planner")
@@ -271,6 +281,7 @@ def test_every_operation_works_through_the_client(reading: Recording, tmp_path: 
     use_longterm(client)
     use_learning(client)
     use_operational(client)
+    use_context(client)
     use_memories(client, tmp_path)
     assert REGISTRY.keys() <= client.called, REGISTRY.keys() - client.called
 

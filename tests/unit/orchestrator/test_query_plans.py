@@ -20,6 +20,7 @@ from recollect.orchestrator import (
     rows,
 )
 from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.context import belonging, receipts
 from recollect.orchestrator.decisions import rows as decision_rows
 from recollect.orchestrator.learning import executions, gathering, patterns, reuse
 from recollect.orchestrator.longterm import rows as longterm_rows
@@ -196,6 +197,14 @@ STATEMENTS = {
     "what was learned from executions": patterns.LEARNED_FROM.format(marks="?, ?"),
     "a pattern changed": patterns.UPDATE,
     "a receipt": decisions.RECEIPT_OF,
+    "a context given before": receipts.SELECT,
+    "what was given": receipts.SELECT_ITEMS,
+    "old receipts": receipts.TRIM,
+    "what old receipts name": receipts.TRIM_ITEMS,
+    "what a task is recorded as": belonging.OWN_RECORD,
+    "what belongs to a task": belonging.OF_TASK.format(condition=ALIVE),
+    "what hangs on a task": belonging.OF_RECORD.format(condition=ALIVE),
+    "critical events": belonging.BY_ID.format(marks="?, ?", condition=ALIVE),
     "a procedure": longterm_rows.PROCEDURE,
     "an incident": longterm_rows.INCIDENT,
     "an incident resolved": longterm_rows.RESOLVE,
