@@ -17,6 +17,8 @@ from recollect.protocol.operations import (
     CreateIdentity,
     ExtractPattern,
     FindPattern,
+    PatternFeedback,
+    Restore,
     SearchPatterns,
     SearchSimilar,
     StoreExecution,
@@ -145,3 +147,21 @@ def test_a_model_that_is_away_changes_no_word(talking: World, chat: ChatServer) 
     chat.fail(Fault(status=401))
     [pattern] = talking(ExtractPattern(namespace=NAMESPACE))["patterns"]
     assert pattern["summary"].startswith("All 2 like tasks went well.")
+
+
+def test_an_earlier_version_of_a_pattern_comes_back_whole(world: World) -> None:
+    for number in range(2):
+        world(storing(number))
+    [first] = world(SearchPatterns())["patterns"]
+    world(storing(2, success=False))
+    world(PatternFeedback(first["id"], False))
+    world(Restore(first["id"], first["version"]))
+    [back] = world(SearchPatterns())["patterns"]
+    changing = {"version", "updated_at", "usage_count", "executions"}
+    assert {k: v for k, v in back.items() if k not in changing} == {
+        k: v for k, v in first.items() if k not in changing
+    }
+    assert (back["pattern_type"], back["confidence"]) == ("success", 0.75)
+    # What was learned since is learned again.
+    [again] = world(ExtractPattern(namespace=NAMESPACE))["patterns"]
+    assert (again["id"], again["pattern_type"]) == (first["id"], "mixed")

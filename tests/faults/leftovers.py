@@ -117,6 +117,7 @@ class Planting:
             self._task,
             self._names,
             self._decision,
+            self._learned,
             self._longterm,
             self._many,
         )
@@ -229,6 +230,28 @@ class Planting:
             self._client.save_persona(persona, {"mood": mood}, namespace=home),
         ]
         return Secret("names", tuple(one["memory_id"] for one in saved), tuple(words))
+
+    def _learned(self) -> Secret:
+        """Executions, and the pattern that repeats them."""
+        words = [self.word() for _ in range(4)]
+        name, what, how, error = words
+        ids = []
+        for number in range(2):
+            stored = self._client.store_execution(
+                name,
+                f"it was {how} again",
+                False,
+                [f"{error} {number}"],
+                task_description=f"do what {what} says",
+                namespace="app:secrets",
+            )
+            ids.append(stored["execution_id"])
+        [pattern_id] = stored["patterns"]
+        self._client.pattern_feedback(pattern_id, False)
+        learned = self._client.extract_pattern(namespace="app:secrets")["patterns"]
+        assert how in learned[0]["summary"]
+        texts = (f"do what {what} says",)
+        return Secret("what was learned", (*ids, pattern_id), tuple(words), texts)
 
     def _decision(self) -> Secret:
         words = [self.word() for _ in range(7)]

@@ -286,6 +286,7 @@ CASES: dict[str, list[Case]] = {
     "batch_items_max": [
         lambda t, n: ("batch_add_memories", {"memories": [{"content": "x"}] * n}),
         lambda t, n: ("batch_get_memories", {"memory_ids": ["none"] * n}),
+        lambda t, n: ("extract_pattern", {"execution_ids": ["none"] * n, "dry_run": True}),
     ],
     "page_items_max": [
         lambda t, n: ("list_memories", {"limit": n}),
@@ -321,6 +322,7 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("find_similar_decisions", {"context": "c", "k": n}),
         lambda t, n: ("search_similar", {"task_description": "d", "top_k": n}),
         lambda t, n: ("search_patterns", {"limit": n}),
+        lambda t, n: ("task_context", {"task_id": "t", "limit": n}),
         lambda t, n: ("config_history", {"component": "c", "limit": n}),
         lambda t, n: ("find_conflicts", {"namespace": NAMESPACE, "limit": n}),
     ],

@@ -128,9 +128,9 @@ class PatternService:
         self, call: Call, session: Session, pattern_ids: Sequence[str]
     ) -> list[records.PatternRecord]:
         found = [row for one in pattern_ids for row in session.execute(SELECT_BY_ID, (one,))]
-        memories = [memory for memory in (MemoryRow(*row) for row in found)]
-        living = [m for m in memories if m.alive(call.now_us)]
-        return [record_of(p) for p in patterns.with_columns(session, living, call.now_us)]
+        memories = [MemoryRow(*row) for row in found]
+        living = [memory for memory in memories if memory.alive(call.now_us)]
+        return [record_of(one) for one in patterns.with_columns(session, living, call.now_us)]
 
     @reads(SearchPatterns)
     def search_patterns(
@@ -220,7 +220,7 @@ class PatternService:
 def _counted(done: Sequence[tuple[str, str]], extracted: Extracted) -> dict[str, Any]:
     return {
         "status": "success",
-        "pattern_ids": [pattern_id for pattern_id, _ in done],
+        "pattern_ids": list(dict.fromkeys(pattern_id for pattern_id, _ in done)),
         "created": sum(what == "created" for _, what in done),
         "updated": sum(what == "updated" for _, what in done),
         "examined": extracted.examined,
