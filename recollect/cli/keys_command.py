@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -95,7 +96,7 @@ def new(
         wanted = [_grant_from(text) for text in grant or ()]
         if reached_at is not None:
             check_endpoint(reached_at)
-        path = Path(to if to is not None else f"{name}.key").expanduser()
+        path = Path(os.path.expanduser(to if to is not None else f"{name}.key"))
         with reaching(endpoint, key_file, data, config) as reached:
             identity = _make(
                 reached, CreateIdentity(name, None, rate, memories_max), wanted, path, reached_at

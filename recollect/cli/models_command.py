@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -55,7 +56,7 @@ def install_(
     """Fetch a model, check it, and put it in its place. Does nothing if it is there already."""
     with reporting(partial(show_failure, as_json=as_json)):
         entry = entry_of(name)
-        folder = models_folder() if to is None else Path(to).expanduser().absolute()
+        folder = models_folder() if to is None else Path(os.path.expanduser(to)).absolute()
         try:
             outcome = _install(entry, folder, source)
         except ModelError as error:
@@ -163,7 +164,7 @@ def ensure_installed(name: str = DEFAULT) -> Path | None:
 def _install(entry: Entry, folder: Path, source: str | None) -> Outcome:
     sources = None
     if source is not None:
-        sources = [entry.in_folder(str(Path(source).expanduser().absolute()))]
+        sources = [entry.in_folder(os.path.abspath(os.path.expanduser(source)))]
     with _showing(entry) as report:
         return install(entry, folder, sources=sources, report=report)
 

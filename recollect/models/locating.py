@@ -43,7 +43,7 @@ def models_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where models are installed, by the environment; it need not exist yet."""
     given = os.environ if environ is None else environ
     if chosen := given.get("RECOLLECT_MODELS"):
-        return Path(chosen).expanduser().absolute()
+        return Path(os.path.expanduser(chosen)).absolute()
     # A relative XDG_DATA_HOME is to be ignored, says its specification.
     shared = Path(given.get("XDG_DATA_HOME", ""))
     if not shared.is_absolute():
@@ -59,7 +59,8 @@ def find(name_or_folder: str, environ: Mapping[str, str] | None = None) -> Insta
         installed = in_folder(models_folder(environ) / name_or_folder)
         if installed is not None:
             return installed
-    return in_folder(Path(name_or_folder).expanduser().absolute())
+    # Unlike Path.expanduser, this leaves the home of a user that there is not as it is.
+    return in_folder(Path(os.path.expanduser(name_or_folder)).absolute())
 
 
 def in_folder(folder: Path) -> Installed | None:

@@ -80,3 +80,7 @@ def test_an_unknown_name_is_told_which_there_are() -> None:
 @pytest.mark.parametrize("name", ["x" * 5000, "a\x00b", "", "..", "a/b"])
 def test_a_name_that_no_folder_has_is_not_found(name: str) -> None:
     assert find(name, {"RECOLLECT_MODELS": "/nowhere"}) is None
+
+
+def test_a_home_of_nobody_is_no_model() -> None:
+    assert find("~nobody-of-this-name/model") is None
