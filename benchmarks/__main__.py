@@ -6,7 +6,7 @@ Each can be run alone and at other sizes: `python -m benchmarks.search --sizes 1
 import os
 import sys
 
-from benchmarks import ann, core, lexical, operational, recall, search, sharing
+from benchmarks import ann, context, core, lexical, operational, recall, search, sharing
 
 SIZE = ["--sizes", "100000"]
 
@@ -18,6 +18,7 @@ def main() -> bool:
         core.main(),
         operational.main(),
         sharing.main(),
+        context.main([]),
         ann.main(SIZE),
         lexical.main(SIZE),
         search.main(SIZE),

@@ -23,6 +23,7 @@ GUIDES = {
     "working": 2,
     "learning": 3,
     "operational": 2,
+    "context": 1,
 }
 """The guides, with how many pieces of Python each has."""
 
