@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
+from recollect.protocol.operations import fields
 
 Name = Annotated[
     str,
@@ -43,7 +44,7 @@ class CreateIdentity(Operation[records.IdentityChanged], frozen=True):
         Meta(description="How many requests it may make a second; without limit if absent."),
     ] = None
     memories_max: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
+        Annotated[int, Meta(ge=0, le=fields.INTEGER_MAX)] | None,
         Meta(description="How many memories it may have stored; without limit if absent."),
     ] = None
 

@@ -39,7 +39,7 @@ class VerifyAudit(Operation[records.AuditVerified], frozen=True, kw_only=True):
     """Whether the audit log is as it was written: no entry changed, removed, added or moved."""
 
     expected_seq: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
+        Annotated[int, Meta(ge=0, le=fields.INTEGER_MAX)] | None,
         Meta(description="Where the log ended at an earlier check."),
     ] = None
     expected_head: Annotated[

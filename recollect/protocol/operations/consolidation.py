@@ -25,7 +25,9 @@ class FindConflicts(Operation[records.ConflictsFound], frozen=True):
 
 
 class ConsolidateOptions(Operation[records.Consolidated], frozen=True, kw_only=True):
-    limit: Annotated[int, Meta(ge=1, description="How many conflicts to settle at most.")] = 100
+    limit: Annotated[
+        int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many conflicts to settle at most.")
+    ] = 100
 
 
 @operation(access="write", http=("POST", "/v1/namespaces/{namespace}/consolidate"))

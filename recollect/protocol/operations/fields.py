@@ -9,6 +9,8 @@ from msgspec import Meta
 from recollect.protocol.collection_names import COLLECTIONS
 
 DEFAULT_NAMESPACE = "app:default"
+INTEGER_MAX = (1 << 63) - 1
+"""The largest that a column holds; MessagePack has larger ones."""
 
 Content = Annotated[str, Meta(min_length=1, description="What to remember.")]
 MemoryType = Annotated[
@@ -47,11 +49,11 @@ Key = Annotated[
 ]
 Value = Annotated[Any, Meta(description="Any JSON value to keep beside the text.")]
 ExpectedVersion = Annotated[
-    Annotated[int, Meta(ge=1)] | None,
+    Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None,
     Meta(description="Refuse with version_conflict unless this is the present version."),
 ]
 MinSeq = Annotated[
-    Annotated[int, Meta(ge=0)] | None,
+    Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | None,
     Meta(description="Wait until this change is visible: read your own writes."),
 ]
 Moment = Annotated[str | float | None, Meta(description="ISO 8601 text, or seconds since 1970.")]
@@ -59,11 +61,11 @@ AsOf = Annotated[
     str | float | None,
     Meta(description="Read the past: ISO 8601 text, or seconds since 1970."),
 ]
-Version = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+Version = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
 Cursor = Annotated[
     str | None, Meta(description="Where the last page ended: the `cursor` of its answer.")
 ]
-Limit = Annotated[int, Meta(ge=1, description="How many at most.")]
+Limit = Annotated[int, Meta(ge=1, le=INTEGER_MAX, description="How many at most.")]
 Filters = Annotated[
     dict[str, Any] | None,
     Meta(

@@ -32,7 +32,7 @@ class PutOptions(Operation[records.MemoryPut], frozen=True, kw_only=True):
         Meta(description="ISO 8601 text, or seconds since 1970; null for never."),
     ] = UNSET
     expected_version: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
+        Annotated[int, Meta(ge=0, le=fields.INTEGER_MAX)] | None,
         Meta(description="Refuse unless this is the present version; 0 if the key must be free."),
     ] = None
 

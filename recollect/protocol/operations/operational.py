@@ -40,7 +40,7 @@ class RecentEventsOptions(Operation[records.EventsRecent], frozen=True, kw_only=
 class RecentEvents(RecentEventsOptions, frozen=True):
     """The last events, the newest first."""
 
-    count: Annotated[int, Meta(ge=1, description="How many at most.")] = 50
+    count: fields.Limit = 50
     category: Annotated[str | None, Meta(description="Only events of this category.")] = None
 
 
@@ -97,4 +97,6 @@ class SystemSnapshot(Operation[records.SystemSnapshot], frozen=True, kw_only=Tru
     """How things stand: the last events, the metrics, the active tasks and goals."""
 
     namespace: fields.NamespaceFilter = None
-    events: Annotated[int, Meta(ge=0, description="How many of the last events to show.")] = 10
+    events: Annotated[
+        int, Meta(ge=0, le=fields.INTEGER_MAX, description="How many of the last events to show.")
+    ] = 10

@@ -25,7 +25,9 @@ class AddRelationship(Operation[records.RelationshipAdded], frozen=True):
 
 
 class GetRelatedMemoriesOptions(Operation[records.RelatedFound], frozen=True, kw_only=True):
-    depth: Annotated[int, Meta(ge=1, description="How many links to walk.")] = 1
+    depth: Annotated[
+        int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many links to walk.")
+    ] = 1
     direction: Annotated[
         Literal["both", "out", "in"], Meta(description="Which way to follow the links.")
     ] = "both"

@@ -58,7 +58,9 @@ class CreateSession(CreateSessionOptions, frozen=True):
 
 
 class GetSessionOptions(Operation[records.SessionFetched], frozen=True, kw_only=True):
-    events: Annotated[int, Meta(ge=0, description="How many of its last events to show.")] = 20
+    events: Annotated[
+        int, Meta(ge=0, le=fields.INTEGER_MAX, description="How many of its last events to show.")
+    ] = 20
     min_seq: fields.MinSeq = None
 
 
@@ -93,7 +95,7 @@ class ListEvents(ListEventsOptions, frozen=True):
     session_id: SessionId
     limit: fields.Limit = 100
     after: Annotated[
-        int, Meta(ge=0, le=(1 << 63) - 1, description="Only events behind this position.")
+        int, Meta(ge=0, le=fields.INTEGER_MAX, description="Only events behind this position.")
     ] = 0
 
 

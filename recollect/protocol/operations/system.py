@@ -34,7 +34,7 @@ class ErrorReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
     code: Annotated[str, Meta(min_length=1, max_length=64)]
     message: Annotated[str, Meta(max_length=2000)]
-    count: Annotated[int, Meta(ge=1)] = 1
+    count: Annotated[int, Meta(ge=1, le=fields.INTEGER_MAX)] = 1
     context: dict[str, Any] = {}
 
 

@@ -12,7 +12,9 @@ from recollect.protocol.operations import fields
 
 
 class MigrateOptions(Operation[records.TiersMigrated], frozen=True, kw_only=True):
-    limit: Annotated[int, Meta(ge=1, description="How many memories to move at most.")] = 1000
+    limit: Annotated[
+        int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many memories to move at most.")
+    ] = 1000
     older_than_days: Annotated[
         Annotated[float, Meta(ge=0, le=36_500)] | None,
         Meta(description="Instead of the configured ages: older than this."),

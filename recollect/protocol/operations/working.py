@@ -116,7 +116,9 @@ class SaveTask(SaveTaskOptions, frozen=True):
 
 class GetTaskOptions(Operation[records.TaskFetched], frozen=True, kw_only=True):
     namespace: fields.Namespace = fields.DEFAULT_NAMESPACE
-    steps: Annotated[int, Meta(ge=0, description="How many of its last steps to show.")] = 20
+    steps: Annotated[
+        int, Meta(ge=0, le=fields.INTEGER_MAX, description="How many of its last steps to show.")
+    ] = 20
 
 
 @operation(access="read", http=("GET", "/v1/tasks/{task_id}"))
