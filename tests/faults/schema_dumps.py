@@ -90,6 +90,63 @@ def fill(client: MemoryClient) -> None:
     group = client.create_context_group("Moon", "All about it", namespace="project:apollo")
     client.add_to_group(parent, group["group_id"])
     client.add_to_group(child["memory_id"], group["group_id"])
+    fill_working(client)
+    fill_learned(client)
+
+
+def fill_working(client: MemoryClient) -> None:
+    """What is to be reached, what is done for it, and what was decided on the way.
+
+    Few texts here have an article: the first word of each is what it is searched by.
+    """
+    home = "project:kitchen"
+    meal = client.store_goal("Serve a warm meal", 0.6, namespace=home)["goal_id"]
+    goal = client.store_goal(
+        "Bake some bread", 0.8, "2027-01-01", parent_goal_id=meal, tags=["oven"], namespace=home
+    )["goal_id"]
+    client.update_goal(goal, progress=0.5)
+    client.save_task("Knead a dough", "knead", goal, "craft", namespace=home)
+    client.save_step("knead", 1, "mixer", {"minutes": 8}, "It is smooth.", namespace=home)
+    client.set_task_phase("knead", "requirements", "Flour is there", namespace=home)
+    client.update_task_status("knead", "completed", "It rises under a cloth.", namespace=home)
+    client.save_agent_state("baker", {"shelf": 2}, namespace=home)
+    client.save_preference("flour", "rye", namespace=home, confidence=0.9)
+    client.save_persona("chef", {"tone": "calm"}, namespace=home)
+    decision = client.log_decision(
+        "Which yeast for this dough?",
+        ["fresh", "dry"],
+        "fresh",
+        "it tastes better",
+        0.7,
+        goal_id=goal,
+        task_id="knead",
+        namespace=home,
+    )["decision_id"]
+    client.record_outcome(decision, "a light loaf", True)
+    client.push_event("oven", {"celsius": 240}, True, namespace=home)
+    client.assemble_context("Knead a dough", 300, task_id="knead", namespace=home)
+
+
+def fill_learned(client: MemoryClient) -> None:
+    """What is known for long, and what was learned from what was done."""
+    home = "project:kitchen"
+    client.index_document(title="Ovens", namespace=home, text="Ovens are heated for an hour.")
+    client.store_procedure("bake", ["heat an oven", "wait"], "For a loaf", namespace=home)
+    incident = client.store_incident("A loaf burned", severity="high", namespace=home)
+    client.resolve_incident(incident["memory_id"], "A timer was bought", "Nobody looked")
+    client.record_config_change("oven", "celsius", 240, 220, "It burned", namespace=home)
+    client.store_knowledge("Rye", "It needs sourdough", namespace=home)
+    # Said at length, for by this alone are they and what is learned from them found.
+    task = "Shape two round loaves of rye, rest them on floured linen, score and steam them"
+    for success, summary in ((True, "Heated it first"), (False, "Put it in cold")):
+        client.store_execution(
+            "shape",
+            summary,
+            success,
+            ["flat loaf"],
+            namespace=home,
+            task_description=task,
+        )
 
 
 def main() -> None:
