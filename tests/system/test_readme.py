@@ -29,7 +29,9 @@ GUIDES = {
 
 
 def test_the_python_of_the_readme_works_word_for_word(orchestrator: OrchestratorProcess) -> None:
-    [source] = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    sources = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    assert len(sources) == 2, "the second goes on where the first ends"
+    source = "\n".join(sources)
     run = subprocess.run(
         [sys.executable, "-c", source],
         capture_output=True,
@@ -40,6 +42,7 @@ def test_the_python_of_the_readme_works_word_for_word(orchestrator: Orchestrator
     assert run.returncode == 0, run.stderr
     assert "Anna prefers green tea" in run.stdout
     assert "2 versions" in run.stdout
+    assert "canary must be green" in run.stdout.partition("2 versions")[2], run.stdout
 
 
 @pytest.mark.parametrize("guide", GUIDES)
