@@ -6,7 +6,6 @@ import asyncio
 import random
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -106,8 +105,6 @@ from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.vocabularies import counter_of
 from recollect.orchestrator.working.finding import Tasks
 from recollect.orchestrator.working.workflow import Workflow
-from recollect.protocol.errors import Unsupported
-from recollect.protocol.operations import REGISTRY
 
 ROWS_CACHED_MAX = 20_000
 
@@ -247,7 +244,10 @@ class Assembly:
                 lambda: self.dispatcher.draining,
             ),
             ForgettingService(
-                storage, TakingBack(storage, writes, store, clock), self._running, validator
+                storage,
+                TakingBack(storage, writes, store, drafting, clock),
+                self._running,
+                validator,
             ),
             TierService(
                 storage,
@@ -342,8 +342,6 @@ class Assembly:
                 self._scrubbing.describe,
             ),
         )
-        for name in REGISTRY.keys() - handlers.keys():
-            handlers[name] = ("read", not_yet)
         self.dispatcher = Dispatcher(
             handlers,
             storage,
@@ -356,10 +354,6 @@ class Assembly:
             self.keyring.check_still_allowed,
             echoes,
         )
-
-
-def not_yet(call: object, operation: object) -> dict[str, Any]:
-    raise Unsupported("This operation has no handler yet.")
 
 
 def weights_of(settings: RecallSettings) -> Weights:

@@ -62,9 +62,7 @@ class Orchestrator(Assembly):
             from_storage=loaded,
         )
         await ensure_words(self.storage, self._lexical)
-        await take_up(
-            self.operational, self.storage, self._clock, self._settings.operational.events_max
-        )
+        await take_up(self.operational, self.storage, self._clock, self._settings.operational)
         await self._running.recover_if_possible()
         warming = self.storage.read(self._lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -64,13 +64,23 @@ def columns_of(transaction: WriteTransaction, row: MemoryRow) -> dict[str, Any] 
     return dict(zip(VERSIONED[row.collection], found[0], strict=True)) if found else None
 
 
+def as_in_version(transaction: WriteTransaction, row: MemoryRow, version: int) -> bool:
+    """Whether the columns of a record are what they were in an earlier version of it."""
+    columns = columns_of(transaction, row)
+    return columns is None or columns == _kept(transaction, row, version)
+
+
 def bring_back(transaction: WriteTransaction, row: MemoryRow, version: int) -> None:
     """Set the columns of a record to what they were in a version of it."""
-    found = transaction.execute(SNAPSHOT, (row.num, version))
-    kept = decode_json(found[0][0]).get("columns") if found else None
+    kept = _kept(transaction, row, version)
     if kept is not None:
         names = VERSIONED[row.collection]
         transaction.execute(WRITE[row.collection], (*(kept[name] for name in names), row.num))
+
+
+def _kept(transaction: WriteTransaction, row: MemoryRow, version: int) -> dict[str, Any] | None:
+    found = transaction.execute(SNAPSHOT, (row.num, version))
+    return decode_json(found[0][0]).get("columns") if found else None
 
 
 def check_text(old: MemoryRow, new: MemoryRow) -> None:

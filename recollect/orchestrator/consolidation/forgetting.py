@@ -37,7 +37,21 @@ NUMS_AT_ONCE = 500
 ENTRIES_AT_ONCE = 20_000
 """Entries of the journal that one statement looks through."""
 RUNS = frozenset({"consolidate", "forget_source", "migrate", "undo"})
-GOING_BACK = RUNS | {"restore", "restore_by_key"}
+GOING_BACK = frozenset({"forget_source", "undo", "restore", "restore_by_key"})
+TOLD = (
+    "memory_type",
+    "tier",
+    "content",
+    "value",
+    "metadata",
+    "tags",
+    "importance",
+    "source",
+    "trust",
+    "valid_from_us",
+    "valid_to_us",
+)
+"""What comes back with a version, whoever goes back to it."""
 
 WRITTEN = """
 SELECT num FROM memories
@@ -209,7 +223,7 @@ def _by(states: Sequence[MemoryRow], at: int, source: str, wrote: AbstractSet[in
 
 def _said(state: MemoryRow) -> tuple[Any, ...]:
     there = (state.archived_us is None, state.deleted_us is None)
-    return (state.content, state.value, state.metadata, state.tags, state.source, *there)
+    return (*(getattr(state, name) for name in TOLD), *there)
 
 
 def _add_derived(session: Session, call: Call, fates: dict[int, Fate]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.consolidation.judging import Looked, judge, looked_at
-from recollect.orchestrator.consolidation.statements import normalised, sentences
+from recollect.orchestrator.consolidation.sentences import ended, sentences
+from recollect.orchestrator.consolidation.statements import normalised
 from recollect.orchestrator.rows import MemoryRow, decode_json, encode_json
 from recollect.orchestrator.strength import Fading
 
@@ -16,7 +17,6 @@ SOURCE = "consolidation"
 TIERS = ("short", "medium", "long")
 COMPARED_MAX = 100
 """Sentences that are compared by what they say; beyond that only the same words count."""
-ENDINGS = (".", "!", "?", ":", ";", "\u2026")
 
 
 def merged_text(rows: Sequence[MemoryRow]) -> str:
@@ -44,8 +44,7 @@ def merged_text(rows: Sequence[MemoryRow]) -> str:
     if len(kept) == 1:
         return kept[0]
     lined = any("\n" in row.content for row in rows)
-    ended = [text if text.endswith(ENDINGS) else f"{text}." for text in kept]
-    return ("\n" if lined else " ").join(ended)
+    return ("\n" if lined else " ").join(map(ended, kept))
 
 
 _ALWAYS = (None, None)

@@ -63,7 +63,6 @@ _VERBS = "enable disable|allow forbid|likes dislikes|loves hates"
 IDLE = words_in("a an the is are am do does always")
 
 _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)?\d*|\d+\w*")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 _NOT = re.compile(r"(?:n['\u2019]t)$")
 _VOWEL = re.compile(r"[^\W\d_bcdfghjklmnpqrstvwxz]")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -132,11 +131,6 @@ def normalised(text: str) -> str:
     """A text without the differences that do not matter: case, spaces, marks at its end."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     return " ".join(folded.split()).rstrip(".!;, ")
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, as they stand."""
-    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
 def stem(word: str) -> str:

@@ -14,6 +14,7 @@ from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.forgetting import Action, Fate
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.runs import Item
+from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
@@ -31,11 +32,17 @@ class TakingBack:
     """Carries out what was found."""
 
     def __init__(
-        self, storage: Storage, writes: RecheckedWrites, store: MemoryStore, clock: Clock
+        self,
+        storage: Storage,
+        writes: RecheckedWrites,
+        store: MemoryStore,
+        drafting: Drafting,
+        clock: Clock,
     ) -> None:
         self._storage = storage
         self._writes = writes
         self._store = store
+        self._drafting = drafting
         self._clock = clock
 
     async def carry_out(
@@ -95,6 +102,7 @@ class TakingBack:
                 self._store.check_key_free(call, transaction, target)
             except AlreadyExists:
                 return None
+        target = self._drafting.refaded(row, target)
         return self._store.supersede(call, transaction, row, target, embedded)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from recollect.orchestrator import typed_columns
 from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
@@ -211,12 +212,14 @@ def _next_items(run: Run, session: Session) -> list[Item]:
     return [Item(*row) for row in session.execute(NEXT, (run.id, ITEMS_AT_ONCE))]
 
 
-def _as_left(session: Session, row: MemoryRow, item: Item) -> bool:
+def _as_left(transaction: WriteTransaction, row: MemoryRow, item: Item) -> bool:
     """Whether a memory is as an item left it; other runs may have come, if they were undone."""
     if row.version == item.version_after:
         return True
-    found = session.execute(VERSION_BY_NUMBER, (row.num, item.version_after))
-    return bool(found) and _state(with_snapshot(row, found[0][0])) == _state(row)
+    found = transaction.execute(VERSION_BY_NUMBER, (row.num, item.version_after))
+    if not found or _state(with_snapshot(row, found[0][0])) != _state(row):
+        return False
+    return typed_columns.as_in_version(transaction, row, item.version_after)
 
 
 def _state(row: MemoryRow) -> tuple[Any, ...]:

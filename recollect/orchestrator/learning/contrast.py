@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import msgspec
 
 from recollect.orchestrator.learning.terms import Term, shown, terms_of
+from recollect.orchestrator.learning.words import EMPTY, split
 
 SMOOTHING = 0.5
 LOG_ODDS_MIN = 1.0
@@ -24,10 +24,15 @@ SUPPORT_MIN = 2
 """Executions that must have a term, if there are so many of their kind."""
 SUPPORT_SHARE_MIN = 0.25
 MARKS_MAX = 5
+MARKS_MAX_ALONE = 2
+"""Of a side that has one execution, where all that it says stands out."""
+PHRASE_WORTH = 1.5
+"""What a phrase is worth more than one word, in log odds: it says what to do."""
+EXAMPLE_CHARS_MAX = 160
 RANKED_MAX = 500
 """The most telling, of which those are chosen that say something new."""
 DURATION_RATIO_MIN = 2.0
-_digits = re.compile(r"\d+")
+_with_digits = re.compile(r"[\w.-]*\d[\w.-]*")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -46,6 +51,8 @@ class Mark(msgspec.Struct, frozen=True):
     well: int
     """In how many that went well."""
     badly: int
+    example: str = ""
+    """How one of them said it, if that is more."""
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -59,38 +66,41 @@ class Contrast(msgspec.Struct, frozen=True):
     errors: list[Mark]
     durations_ms: tuple[float, float] | None
     """The usual time of those that went well and of the others, if they differ much."""
+    last: str = ""
+    """What is told of the last one that went well, or else of the last one."""
 
 
-class _Counted(msgspec.Struct):
-    """Something with the places of the executions that have it."""
-
-    text: Callable[[], str]
-    words: Term
-    places: set[int]
+Places = dict[Term, set[int]]
+"""Terms with the executions that have them."""
 
 
 def contrast(outcomes: Sequence[Outcome], known: frozenset[str] = frozenset()) -> Contrast:
     """Compare executions of one kind of task; `known` are words that say only which task it is."""
     well = {place for place, outcome in enumerate(outcomes) if outcome.success}
     badly = set(range(len(outcomes))) - well
-    terms = _count(
-        (place, term, partial(shown, found))
-        for place, outcome in enumerate(outcomes)
-        for term, found in terms_of(outcome.summary).items()
-    )
-    telling = [one for one in terms if not known.issuperset(one.words)]
-    errors = _count(
-        (place, (_digits.sub("#", error.lower()),), partial(str, error))
-        for place, outcome in enumerate(outcomes)
-        for error in (" ".join(said.split()) for said in outcome.errors)
-    )
+    terms, errors = Places(), Places()
+    for place, outcome in enumerate(outcomes):
+        for term in terms_of(outcome.summary):
+            terms.setdefault(term, set()).add(place)
+        for error in outcome.errors:
+            errors.setdefault((_alike(error),), set()).add(place)
+    unsaid = known | EMPTY
+    telling = {term: places for term, places in terms.items() if not unsaid.issuperset(term)}
+
+    def marks(terms: Sequence[Term], side: set[int]) -> list[Mark]:
+        return [_said(outcomes, term, telling[term], side) for term in terms]
+
     return Contrast(
         len(well),
         len(badly),
-        _standing_out(telling, well, badly, well),
-        _standing_out(telling, badly, well, well),
-        _standing_out(errors, badly, well, well),
+        marks(_standing_out(telling, well, badly), well),
+        marks(_standing_out(telling, badly, well), badly),
+        [
+            _error(outcomes, error, errors[error,])
+            for (error,) in _standing_out(errors, badly, well)
+        ],
         _durations(outcomes),
+        outcomes[max(well or badly)].summary if outcomes else "",
     )
 
 
@@ -101,46 +111,57 @@ def log_odds(here: int, of: int, there: int, of_there: int) -> float:
     )
 
 
-def _count(met: Iterable[tuple[int, Term, Callable[[], str]]]) -> list[_Counted]:
-    counted: dict[Term, _Counted] = {}
-    for place, term, text in met:
-        known = counted.get(term)
-        if known is None:
-            counted[term] = _Counted(text, term, {place})
-        else:
-            known.places.add(place)
-    return list(counted.values())
-
-
-def _standing_out(
-    counted: Sequence[_Counted], side: set[int], other: set[int], well: set[int]
-) -> list[Mark]:
+def _standing_out(counted: Places, side: set[int], other: set[int]) -> list[Term]:
     """What marks one side, the most telling first and nothing twice in other words."""
     least = max(min(SUPPORT_MIN, len(side)), math.ceil(SUPPORT_SHARE_MIN * len(side)), 1)
-    ranked: list[tuple[float, int, str, _Counted]] = []
-    for one in counted:
-        here = len(one.places & side)
+    ranked: list[tuple[float, Term]] = []
+    for term, places in counted.items():
+        here = len(places & side)
         if here < least:
             continue
-        odds = log_odds(here, len(side), len(one.places & other), len(other))
+        odds = log_odds(here, len(side), len(places & other), len(other))
         if odds >= LOG_ODDS_MIN:
-            ranked.append((-round(odds, 6), -len(one.words), one.text(), one))
-    ranked.sort(key=lambda item: item[:3])
-    chosen: list[_Counted] = []
-    passed: list[_Counted] = []
-    for *_, one in ranked[:RANKED_MAX]:
-        if len(chosen) == MARKS_MAX:
+            ranked.append((odds + PHRASE_WORTH * (len(term) > 1), term))
+    # Of equals the longer ones, and of these what was said first.
+    ranked.sort(key=lambda item: (-round(item[0], 6), -len(item[1])))
+    chosen: list[Term] = []
+    passed: list[Term] = []
+    for _, term in ranked[:RANKED_MAX]:
+        if len(chosen) == (MARKS_MAX if len(side) > 1 else MARKS_MAX_ALONE):
             break
         # One word that is left of a phrase, when the others of it were told, is no news.
-        told = passed if len(one.words) == 1 else chosen
-        if not any(_says_the_same(one, before) for before in told):
-            chosen.append(one)
-        passed.append(one)
-    return [Mark(one.text(), len(one.places & well), len(one.places - well)) for one in chosen]
+        told = passed if len(term) == 1 else chosen
+        if not any(_says_the_same(counted, term, before) for before in told):
+            chosen.append(term)
+        passed.append(term)
+    return chosen
 
 
-def _says_the_same(one: _Counted, before: _Counted) -> bool:
-    return not set(one.words).isdisjoint(before.words) and one.places <= before.places
+def _says_the_same(counted: Places, term: Term, before: Term) -> bool:
+    shared = set(term) & set(before) - EMPTY
+    return bool(shared) and (shared == set(term) - EMPTY or counted[term] <= counted[before])
+
+
+def _said(outcomes: Sequence[Outcome], term: Term, places: set[int], side: set[int]) -> Mark:
+    """A term in the words of the last one of its side."""
+    found = terms_of(outcomes[max(places & side)].summary)[term]
+    text, clause = shown(found), " ".join(found.clause.split())
+    more = len(split(clause)) > len(split(text))
+    well = sum(outcomes[place].success for place in places)
+    example = clause if more and len(clause) <= EXAMPLE_CHARS_MAX else ""
+    return Mark(text, well, len(places) - well, example)
+
+
+def _error(outcomes: Sequence[Outcome], alike: str, places: set[int]) -> Mark:
+    """An error in the words of the first one that met it."""
+    met = (e for place in sorted(places) for e in outcomes[place].errors if _alike(e) == alike)
+    well = sum(outcomes[place].success for place in places)
+    return Mark(" ".join(next(met).split()), well, len(places) - well)
+
+
+def _alike(error: str) -> str:
+    """An error without the numbers and ids in it."""
+    return _with_digits.sub("#", " ".join(error.lower().split()))
 
 
 def _durations(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:

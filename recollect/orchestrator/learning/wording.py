@@ -31,8 +31,14 @@ def pattern_type(contrast: Contrast) -> str:
 def worded(trigger: str, contrast: Contrast) -> Learned:
     """What a comparison found, as people say it."""
     advice = [
-        *(f"Do: {mark.text} ({_counted(mark, contrast)})." for mark in contrast.good),
-        *(f"Avoid: {mark.text} ({_counted(mark, contrast)})." for mark in contrast.bad),
+        *(
+            f"Do: {mark.text} ({_counted(mark, contrast)}){_example(mark)}."
+            for mark in contrast.good
+        ),
+        *(
+            f"Avoid: {mark.text} ({_counted(mark, contrast)}){_example(mark)}."
+            for mark in contrast.bad
+        ),
         *(
             f"Watch for: {_short(mark.text)} ({_counted(mark, contrast)})."
             for mark in contrast.errors
@@ -41,6 +47,10 @@ def worded(trigger: str, contrast: Contrast) -> Learned:
     if contrast.durations_ms is not None:
         well, badly = map(_duration, contrast.durations_ms)
         advice.append(f"Those that went well took about {well}, those that did not {badly}.")
+    if not advice:
+        # Nothing is common to them, so the last one has to speak for itself.
+        told = "The last that went well" if contrast.well else "The last one"
+        advice.append(f"{told}: {_short(' '.join(contrast.last.split()))}")
     return Learned(
         trigger[:TRIGGER_CHARS_MAX].strip(),
         _summary(contrast),
@@ -80,6 +90,10 @@ def _counted(mark: Mark, contrast: Contrast) -> str:
     if not contrast.badly:
         return well
     return badly if not contrast.well else f"{well}, {badly}"
+
+
+def _example(mark: Mark) -> str:
+    return f', as in "{mark.example}"' if mark.example else ""
 
 
 def _short(text: str) -> str:

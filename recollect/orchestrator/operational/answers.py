@@ -7,6 +7,7 @@ retry comes within seconds, so that a bounded number of the last keys is enough.
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from recollect.protocol.errors import IdempotencyConflict
 from recollect.protocol.operation import Operation
 
 _encode = msgspec.msgpack.Encoder().encode
-Kept = tuple[str, bytes, bytes]
+Kept = tuple[str, int, bytes]
 """The operation, the hash of what it asked for, and the answer."""
 
 
@@ -26,7 +27,8 @@ class Answers:
 
     def __init__(self, keys_max: int) -> None:
         self._keys_max = keys_max
-        self._kept: dict[tuple[str, str], Kept] = {}
+        # Of a plain dict the first would be looked for behind all that were taken out before it.
+        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()
 
     def find(self, call: Call, operation: Operation[Any]) -> bytes | None:
         """What was answered under the key of a call; refuses a key that had another payload."""
@@ -50,14 +52,14 @@ class Answers:
         answer = _encode(result)
         if call.key is not None:
             if len(self._kept) >= self._keys_max:
-                del self._kept[next(iter(self._kept))]
+                self._kept.popitem(last=False)
             self._kept[call.identity, call.key] = (call.operation, hash_of(operation), answer)
         return answer
 
 
-def hash_of(operation: Operation[Any]) -> bytes:
-    """What tells one payload from another."""
-    return hashlib.blake2b(canonical(operation), digest_size=16).digest()
+def hash_of(operation: Operation[Any]) -> int:
+    """What tells one payload of a caller from another, within this process."""
+    return hash(canonical(operation))
 
 
 def mark_of(call: Call) -> str | None:

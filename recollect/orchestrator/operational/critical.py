@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.orchestrator.operational.interface import Event
+from recollect.orchestrator.operational.interface import Event, bytes_of
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
@@ -13,12 +13,15 @@ from recollect.orchestrator.value_texts import text_of
 COLLECTION = "events"
 MEMORY_TYPE = "event"
 IMPORTANCE = 0.7
+READ_AT_ONCE = 500
+NUM_MAX = (1 << 63) - 1
 INSERT = Insert("events", ("num", "category", "data", "task_id"))
 # The last ones by number are the last that were committed.
 LATEST = """
-SELECT m.id, m.created_us, m.namespace, e.category, e.data, m.created_by, e.task_id, m.session_id
+SELECT m.id, m.created_us, m.namespace, e.category, e.data, m.created_by, e.task_id, m.session_id,
+       e.num
 FROM events e JOIN memories m ON m.num = e.num
-WHERE m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)
+WHERE e.num < ? AND m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)
 ORDER BY e.num DESC LIMIT ?
 """
 
@@ -37,23 +40,28 @@ def insert(transaction: WriteTransaction, row: MemoryRow, event: Event) -> None:
     transaction.insert(INSERT, [(row.num, event.category, event.data, event.task_id)])
 
 
-def latest(session: Session, now_us: int, count: int) -> list[Event]:
-    """The last critical events that are still there, the oldest first."""
-    found = [
-        Event(
-            id=memory_id,
-            at_us=at_us,
-            namespace=namespace,
-            category=category,
-            data=data,
-            critical=True,
-            author=author or "",
-            task_id=task_id,
-            session_id=session_id,
-        )
-        for memory_id, at_us, namespace, category, data, author, task_id, session_id in (
-            session.execute(LATEST, (now_us, count))
-        )
-    ]
+def latest(session: Session, now_us: int, count: int, bytes_max: int) -> list[Event]:
+    """The last critical events that are still there, the oldest first; no more than have room."""
+    found: list[Event] = []
+    size, before = 0, NUM_MAX
+    while size <= bytes_max and len(found) < count:
+        some = session.execute(LATEST, (before, now_us, min(READ_AT_ONCE, count - len(found))))
+        if not some:
+            break
+        for memory_id, at_us, namespace, category, data, author, task_id, session_id, num in some:
+            event = Event(
+                id=memory_id,
+                at_us=at_us,
+                namespace=namespace,
+                category=category,
+                data=data,
+                critical=True,
+                author=author or "",
+                task_id=task_id,
+                session_id=session_id,
+            )
+            found.append(event)
+            size += bytes_of(data)
+            before = num
     found.reverse()
     return found

@@ -13,6 +13,7 @@ from recollect.orchestrator.operational.interface import (
     Event,
     Metric,
     Readable,
+    bytes_of,
 )
 from recollect.orchestrator.operational.latest import Latest
 from recollect.orchestrator.operational.ring import EventRing
@@ -28,14 +29,14 @@ class InProcess:
         self._ring = EventRing(settings.events_max, settings.bytes_max)
         self._metrics: Latest[Metric] = Latest(settings.metrics_max)
         self._tasks: Latest[ActiveTask] = Latest(
-            settings.active_tasks_max, settings.bytes_max, lambda task: len(task.state)
+            settings.active_tasks_max, settings.bytes_max, lambda task: bytes_of(task.state)
         )
 
     def degraded(self) -> str | None:
         return None
 
-    def push(self, event: Event) -> None:
-        self._ring.push(event)
+    def push(self, event: Event) -> Event:
+        return event if self._ring.push(event) else self._ring.same_as(event)
 
     def discard(self, event_ids: Collection[str]) -> None:
         self._ring.discard(event_ids)

@@ -17,6 +17,11 @@ Readable = Callable[[str], bool]
 MetricValue = float | int | str | bool
 
 
+def bytes_of(text: str) -> int:
+    """The bytes of a text; most are ASCII, of which the length tells them."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One thing that happened."""
 
@@ -77,8 +82,11 @@ class OperationalMemory(Protocol):
         """What is wrong with it, if anything is; it goes on all the same."""
         ...
 
-    def push(self, event: Event) -> None:
-        """Note an event; the oldest makes room."""
+    def push(self, event: Event) -> Event:
+        """Note an event; the oldest makes room.
+
+        Returns it, or the one that is there already of the same mark.
+        """
         ...
 
     def discard(self, event_ids: Collection[str]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 Place = tuple[str, str]
-"""A namespace, and a name in it."""
+"""A namespace, or a kind, and a name in it."""
 
 
 class Latest(Generic[T]):
@@ -22,7 +23,8 @@ class Latest(Generic[T]):
         self._bytes_max = bytes_max
         self._size_of = size_of
         self._bytes = 0
-        self._entries: dict[Place, T] = {}
+        # Not a plain dict, whose first entry is the slower to find the more were taken out.
+        self._entries: OrderedDict[Place, T] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -46,8 +48,21 @@ class Latest(Generic[T]):
         self.drop(place)
         self._entries[place] = entry
         self._bytes += self._size_of(entry)
-        while len(self._entries) > self._entries_max or self._bytes > self._bytes_max:
-            self.drop(next(iter(self._entries)))
+        self._trim()
+
+    def take(self) -> T:
+        """Take out the one set longest ago."""
+        entry = self._entries.popitem(last=False)[1]
+        self._bytes -= self._size_of(entry)
+        return entry
+
+    def put_back(self, place: Place, entry: T) -> None:
+        """Set an entry as the oldest, unless its place has a newer one."""
+        if place not in self._entries:
+            self._entries[place] = entry
+            self._entries.move_to_end(place, last=False)
+            self._bytes += self._size_of(entry)
+            self._trim()
 
     def drop(self, place: Place) -> bool:
         """Take one entry out; whether it was there."""
@@ -60,3 +75,7 @@ class Latest(Generic[T]):
     def clear(self) -> None:
         self._entries.clear()
         self._bytes = 0
+
+    def _trim(self) -> None:
+        while len(self._entries) > self._entries_max or self._bytes > self._bytes_max:
+            self.take()

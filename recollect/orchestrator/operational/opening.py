@@ -6,7 +6,7 @@ import time
 import uuid
 from functools import partial
 
-from recollect.config.settings import Settings
+from recollect.config.settings import OperationalSettings, Settings
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.operational import critical
 from recollect.orchestrator.operational.in_process import InProcess
@@ -26,9 +26,15 @@ def open_operational(settings: Settings, ids: IdSource) -> OperationalMemory:
     return RedisMemory(settings, ids, time.monotonic)
 
 
-async def take_up(memory: OperationalMemory, storage: Storage, clock: Clock, count: int) -> None:
+async def take_up(
+    memory: OperationalMemory, storage: Storage, clock: Clock, settings: OperationalSettings
+) -> None:
     """Begin with the last critical events of the storage, and with what is shared."""
-    found = await storage.read(lambda session: critical.latest(session, clock.now_us(), count))
+    found = await storage.read(
+        lambda session: critical.latest(
+            session, clock.now_us(), settings.events_max, settings.bytes_max
+        )
+    )
     store_id = await storage.read(lambda session: get_property(session, STORE_ID))
     if store_id is None:
         store_id = await storage.write(partial(_name, uuid.uuid4().hex))

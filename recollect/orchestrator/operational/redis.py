@@ -26,6 +26,7 @@ from recollect.orchestrator.operational.in_process import InProcess
 from recollect.orchestrator.operational.interface import ActiveTask, Event, Metric
 from recollect.orchestrator.operational.latest import Place
 from recollect.orchestrator.operational.shared_log import (
+    ERASED,
     GONE,
     Change,
     Position,
@@ -82,6 +83,7 @@ class RedisMemory(InProcess):
         self._unshared = Unshared(
             self._settings.events_max,
             self._settings.metrics_max + self._settings.active_tasks_max,
+            self._settings.bytes_max,
         )
         self._position = Position()
         self._read_max = READ_MAX
@@ -97,15 +99,17 @@ class RedisMemory(InProcess):
     def degraded(self) -> str | None:
         return self._failure
 
-    def push(self, event: Event) -> None:
-        if self._ring.push(event):
+    def push(self, event: Event) -> Event:
+        kept = super().push(event)
+        if kept is event:
             self._unshared.add_event(event)
             self._noted.set()
+        return kept
 
     def discard(self, event_ids: Collection[str]) -> None:
         super().discard(event_ids)
         for event_id in event_ids:
-            self._give(Change("x", event_id, GONE))
+            self._give(Change(ERASED, event_id, GONE))
 
     def set_metric(self, metric: Metric) -> None:
         super().set_metric(metric)
@@ -175,8 +179,13 @@ class RedisMemory(InProcess):
             for turn in readers:
                 if not turn.done():
                     turn.set_result(None)
-            if stopping and not (well and self._unshared):
+            more = well and bool(self._unshared)
+            if stopping and not more:
                 return
+            if more:
+                # What did not go in this step need not wait for anybody.
+                self._noted.set()
+                self._asked.set()
 
     async def _something_to_do(self) -> None:
         if self._stopping.is_set() or len(self._unshared) >= GIVEN_AT_ONCE:
@@ -291,10 +300,14 @@ class RedisMemory(InProcess):
         """Do here what was done elsewhere, unless something newer waits to be given."""
         erased = []
         for change in changes:
-            if change.kind == "x":
+            if change.kind == ERASED:
                 erased.append(change.field)
             elif not self._unshared.changed(change.kind, change.field):
-                self._set(change)
+                try:
+                    self._set(change)
+                except msgspec.DecodeError as error:
+                    # Another version may have given it.
+                    log.warning("A change is not readable.", action="redis", reason=str(error))
         if erased:
             self._ring.discard(erased)
 

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
 
-from recollect.orchestrator.operational.interface import Counts, Event, Readable
+from recollect.orchestrator.operational.interface import Counts, Event, Readable, bytes_of
 
 LATE_US = 5_000_000
 """What is older than its predecessor by more than this is not late: a clock was set."""
@@ -26,7 +26,7 @@ class EventRing:
         self._events: deque[Event] = deque()
         self._bytes = 0
         self._ids: set[str] = set()
-        self._marks: set[str] = set()
+        self._marks: dict[str, Event] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -50,6 +50,10 @@ class EventRing:
             self._append(event)
         self._trim()
         return True
+
+    def same_as(self, event: Event) -> Event:
+        """The one that is here of the mark of an event; else that event."""
+        return self._marks.get(event.mark, event) if event.mark is not None else event
 
     def extend(self, given: Iterable[Event]) -> None:
         """Take events of others, which may have come a little late."""
@@ -123,8 +127,8 @@ class EventRing:
         self._events.append(event)
         self._ids.add(event.id)
         if event.mark is not None:
-            self._marks.add(event.mark)
-        self._bytes += len(event.data)
+            self._marks[event.mark] = event
+        self._bytes += bytes_of(event.data)
 
     def _take_last(self) -> Event:
         event = self._events.pop()
@@ -139,8 +143,8 @@ class EventRing:
     def _forget(self, event: Event) -> None:
         self._ids.discard(event.id)
         if event.mark is not None:
-            self._marks.discard(event.mark)
-        self._bytes -= len(event.data)
+            self._marks.pop(event.mark, None)
+        self._bytes -= bytes_of(event.data)
 
     def _clear(self) -> None:
         self._events.clear()

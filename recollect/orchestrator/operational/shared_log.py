@@ -29,11 +29,14 @@ NAMES = (
     "metrics:order",
     "tasks",
     "tasks:order",
+    "tasks:bytes",
 )
 CHANGES_KEPT_MAX = 10_000
 SCAN_AT_ONCE = 500
 START = "0-0"
 GONE = ""
+ERASED = "x"
+"""The kind of a change that takes an event out."""
 
 # First what others gave since the position, then what is given: as nothing comes between, the
 # position after that is the last entry given. The answer is one piece, which is unpacked at once: a
@@ -41,12 +44,21 @@ GONE = ""
 EXCHANGE = """
 local epoch, events, changes, number = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local homes = {m = {KEYS[5], KEYS[6], tonumber(ARGV[6])},
-               t = {KEYS[7], KEYS[8], tonumber(ARGV[7])}}
+               t = {KEYS[7], KEYS[8], tonumber(ARGV[7]), KEYS[9], tonumber(ARGV[10])}}
+local function drop(home, field)
+    if home[4] then redis.call('DECRBY', home[4], redis.call('HSTRLEN', home[1], field)) end
+    redis.call('HDEL', home[1], field)
+    redis.call('ZREM', home[2], field)
+end
+local function full(home)
+    return redis.call('ZCARD', home[2]) > home[3]
+        or home[4] and tonumber(redis.call('GET', home[4])) > home[5]
+end
 local fresh = redis.call('SET', epoch, ARGV[1], 'NX')
 local seen = redis.call('XREAD', 'COUNT', ARGV[4], 'STREAMS', events, changes, ARGV[2], ARGV[3])
 local before = redis.call('GET', number)
 local last_event, last_change = '', ''
-local at = 10
+local at = 11
 for _ = 1, tonumber(ARGV[9]) do
     last_event = redis.call('XADD', events, 'MAXLEN', '~', ARGV[5], '*',
                             'i', ARGV[at], 'e', ARGV[at + 1])
@@ -65,13 +77,14 @@ while at <= #ARGV do
             erased[field] = true
             any_erased = true
         elseif value == '' then
-            redis.call('HDEL', home[1], field)
-            redis.call('ZREM', home[2], field)
+            drop(home, field)
         else
+            drop(home, field)
             redis.call('HSET', home[1], field, value)
             redis.call('ZADD', home[2], n, field)
-            while redis.call('ZCARD', home[2]) > home[3] do
-                redis.call('HDEL', home[1], redis.call('ZPOPMIN', home[2])[1])
+            if home[4] then redis.call('INCRBY', home[4], #value) end
+            while full(home) do
+                drop(home, redis.call('ZRANGE', home[2], 0, 0)[1])
             end
         end
     end
@@ -185,7 +198,11 @@ class SharedLog:
         """Give some and take what others gave since a position, in one step."""
         settings = self._settings
         given: list[Any] = [self._own, position.event, position.change, read_max, events_max]
-        given += [settings.metrics_max, settings.active_tasks_max, CHANGES_KEPT_MAX, len(events)]
+        # A state that lies as text in JSON may have twice its bytes.
+        bytes_max = 2 * settings.bytes_max
+        largest = max((len(change.value) for change in changes), default=0)
+        kept_max = min(CHANGES_KEPT_MAX, bytes_max // max(1, largest))
+        given += [settings.metrics_max, settings.active_tasks_max, kept_max, len(events), bytes_max]
         for event in events:
             given += (event.id, _encode(event))
         for change in changes:

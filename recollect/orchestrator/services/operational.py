@@ -17,6 +17,7 @@ from recollect.orchestrator.operational.interface import (
     Metric,
     MetricValue,
     OperationalMemory,
+    bytes_of,
 )
 from recollect.orchestrator.operational.state import OperationalReading, readable_in
 from recollect.orchestrator.rows import decode_json
@@ -87,11 +88,11 @@ class OperationalService:
             session_id=call.session,
             mark=mark_of(call) if self._memory.shared else None,
         )
-        self._memory.push(event)
+        kept = self._memory.push(event)
         pushed: records.EventPushed = {
             "status": "success",
-            "event_id": event.id,
-            "at": to_iso(event.at_us),
+            "event_id": kept.id,
+            "at": to_iso(kept.at_us),
             "durable": False,
         }
         return self._answers.keep(call, operation, pushed)
@@ -263,8 +264,7 @@ class OperationalService:
     def _json(self, field: str, value: Any) -> str:
         """A JSON value as it may be kept, within the limit of one event."""
         text = self._validator.json(field, value, "value_bytes_max")
-        # Most texts are ASCII, of which the length tells the bytes.
-        size = len(text) if text.isascii() else len(text.encode())
+        size = bytes_of(text)
         if size > self._bytes_max:
             raise LimitExceeded(
                 f"{field} has {size:,} bytes as JSON; the limit operational.event_bytes_max is "

@@ -87,13 +87,13 @@ class TierService:
             operation,
             namespace=operation.namespace,
             places=plan.places or (begun.places if begun is not None else []),
-            work=partial(self._work, call, plan, done < limit and not plan.more),
+            work=partial(self._work, call, plan, done, done < limit and not plan.more),
             scope=scope,
         )
         return await self._told(operation, run)
 
     async def _work(
-        self, call: Call, plan: Plan, complete: bool, progress: Progress
+        self, call: Call, plan: Plan, before: int, complete: bool, progress: Progress
     ) -> dict[str, Any]:
         for rows, action in ((plan.to_working, TO_WORKING), (plan.to_longterm, TO_LONGTERM)):
             for start in range(0, len(rows), ROWS_AT_ONCE):
@@ -102,10 +102,11 @@ class TierService:
                 await self._moving.move_on(call, progress, part, action)
         for summary in plan.summaries:
             self._check_draining()
-            await self._moving.sum_up(call, progress, summary)
+            # What is left because one of them was changed is still due.
+            complete &= await self._moving.sum_up(call, progress, summary)
         done = await self._storage.read(partial(_done, progress.run_id))
         return done | {
-            "examined": plan.examined,
+            "examined": before + plan.examined,
             "complete": complete,
             "resumed": progress.resumed > 0,
         }

@@ -54,11 +54,15 @@ class Moving:
         await self._writes.write(call, partial(self._move_all, call, progress, rows, action))
         failpoint("migrating")
 
-    async def sum_up(self, call: Call, progress: Progress, summary: Summary) -> None:
-        """Write a summary and archive what it stands for; all of it or nothing."""
+    async def sum_up(self, call: Call, progress: Progress, summary: Summary) -> bool:
+        """Write a summary and archive what it stands for; False and nothing if one of them was
+        changed meanwhile."""
         embedded = await self._store.meanings.embed_one(meaning_of(summary.row))
-        await self._writes.write(call, partial(self._sum_up, call, progress, summary, embedded))
+        written = await self._writes.write(
+            call, partial(self._sum_up, call, progress, summary, embedded)
+        )
         failpoint("migrating")
+        return written
 
     def _move_all(
         self,
@@ -70,8 +74,8 @@ class Moving:
     ) -> None:
         self._beat(progress, transaction)
         # What was changed since it was seen is of the moment again, and stays.
-        seen = [row for row in rows if _as_seen(call, transaction, row)]
-        items = [self._moved(call, progress, row, action, transaction) for row in seen]
+        fresh = [now for row in rows if (now := _as_seen(call, transaction, row)) is not None]
+        items = [self._moved(call, progress, row, action, transaction) for row in fresh]
         runs.enter(transaction, progress.run_id, items)
 
     def _sum_up(
@@ -81,18 +85,19 @@ class Moving:
         summary: Summary,
         embedded: Embedded,
         transaction: WriteTransaction,
-    ) -> None:
+    ) -> bool:
         self._beat(progress, transaction)
-        if not all(_as_seen(call, transaction, row) for row in summary.group):
-            return
+        fresh = [_as_seen(call, transaction, row) for row in summary.group]
+        group = [row for row in fresh if row is not None]
+        if len(group) < len(fresh):
+            return False
         self._store.insert(call, transaction, [summary.row], embedded)
         made = summary.row
-        link(call, transaction, made.num, DERIVED_FROM, [row.num for row in summary.group])
+        link(call, transaction, made.num, DERIVED_FROM, [row.num for row in group])
         items = [Item(progress.next(), made.num, CREATED, None, made.version)]
-        items += [
-            self._moved(call, progress, row, SUMMARISED, transaction) for row in summary.group
-        ]
+        items += [self._moved(call, progress, row, SUMMARISED, transaction) for row in group]
         runs.enter(transaction, progress.run_id, items)
+        return True
 
     def _moved(
         self,
@@ -114,13 +119,16 @@ class Moving:
         runs.beat(transaction, progress.run_id, now_us, resumed=progress.resumed)
 
 
-def _as_seen(call: Call, session: Session, row: MemoryRow) -> bool:
-    """Whether a memory still is as it was when it was found to be due."""
+def _as_seen(call: Call, session: Session, row: MemoryRow) -> MemoryRow | None:
+    """A memory read anew; None if it is no longer in the version that was found to be due.
+
+    Its strength may have changed without a new one.
+    """
     found = session.execute(SELECT_BY_NUM, (row.num,))
     if not found:
-        return False
+        return None
     now = MemoryRow(*found[0])
     if now.version != row.version or not now.present or not now.alive(call.now_us):
-        return False
+        return None
     call.require(now.namespace, now.id, "write")
-    return True
+    return now

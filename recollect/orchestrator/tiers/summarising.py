@@ -13,8 +13,8 @@ from math import log
 
 import numpy as np
 
-from recollect.orchestrator.consolidation.merging import ENDINGS
-from recollect.orchestrator.consolidation.statements import normalised, sentences, statement_of
+from recollect.orchestrator.consolidation.sentences import ended, sentences
+from recollect.orchestrator.consolidation.statements import normalised, statement_of
 
 SENTENCES_MAX = 300
 """That are weighed against one another; of more, the first ones of each text."""
@@ -36,8 +36,7 @@ def summary_of(texts: Sequence[str]) -> str:
     # A third of what is said; of little, not so little that most of it could no longer be found.
     wanted = min(SUMMARY_SENTENCES_MAX, max(SUMMARY_SENTENCES_MIN, -(-len(found) // 3)))
     chosen = _chosen(found, likeness, ranks, wanted)
-    parts = [found[at][0] for at in sorted(chosen)]
-    return " ".join(part if part.endswith(ENDINGS) else f"{part}." for part in parts)
+    return " ".join(ended(found[at][0]) for at in sorted(chosen))
 
 
 def _sentences(texts: Sequence[str]) -> list[tuple[str, int]]:
@@ -50,7 +49,7 @@ def _sentences(texts: Sequence[str]) -> list[tuple[str, int]]:
             plain = normalised(sentence)
             if plain not in known:
                 known.add(plain)
-                found.append((_cut(sentence), place))
+                found.append((_cut(" ".join(sentence.split())), place))
     return found
 
 
@@ -87,14 +86,22 @@ def _chosen(
     heard: Counter[int] = Counter()
     length = 0
     waiting = list(range(len(found)))
+    # How much of a sentence is not said yet by those that are taken.
+    new = np.ones(len(found))
+
+    def order(at: int) -> tuple[float, int, int]:
+        times = heard[found[at][1]]
+        return -round(ranks[at] * new[at], 9) / (1 + times), times, at
+
     while waiting and len(chosen) < wanted:
-        best = min(waiting, key=lambda at: (-ranks[at] / (1 + heard[found[at][1]]), at))
+        best = min(waiting, key=order)
         waiting.remove(best)
         sentence, place = found[best]
         fits = length + len(sentence) + 2 <= SUMMARY_CHARS_MAX
         if chosen and (not fits or any(likeness[best, at] >= ALIKE for at in chosen)):
             continue
         chosen.append(best)
+        new *= 1.0 - likeness[best]
         heard[place] += 1
         length += len(sentence) + 2
     return chosen

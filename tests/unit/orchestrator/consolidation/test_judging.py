@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from recollect.orchestrator.consolidation.judging import Looked, judge, looked_at, subject_of
-from recollect.orchestrator.consolidation.statements import normalised, sentences
+from recollect.orchestrator.consolidation.sentences import sentences
+from recollect.orchestrator.consolidation.statements import normalised
 from recollect.orchestrator.consolidation.subjects import said_by
 
 

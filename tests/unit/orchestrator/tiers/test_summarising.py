@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from recollect.orchestrator.consolidation.statements import sentences
+from recollect.orchestrator.consolidation.sentences import sentences
 from recollect.orchestrator.tiers.summarising import (
     SENTENCE_CHARS_MAX,
     SUMMARY_CHARS_MAX,
