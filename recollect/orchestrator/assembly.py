@@ -260,12 +260,7 @@ class Assembly:
             RunService(storage, self._running, undoing, validator),
             RelationshipService(storage, store, validator),
             DecisionService(
-                storage,
-                typed,
-                Similar(store, nearest, scoping, accesses),
-                scoping,
-                validator,
-                accesses,
+                storage, typed, Similar(store, nearest, scoping, accesses), validator, accesses
             ),
             LongtermService(storage, typed, scoping, validator, accesses),
             OperationalService(

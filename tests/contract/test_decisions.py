@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from recollect.orchestrator.access.identities import LOCAL, Identity
-from recollect.orchestrator.calls import Call
-from recollect.orchestrator.decisions.reading import decisions_of_task
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from tests.harness.somebody import somebody
@@ -223,18 +221,22 @@ def test_decisions_of_others_are_not_there(world: World) -> None:
     assert world(ops.GetDecision(mine), reader)["decision"]["outcome"] is None
 
 
-def test_the_decisions_of_a_task_are_read_for_a_caller(world: World) -> None:
-    mine = [log(world, f"Q{n}?", task_id="t", namespace="user:alice") for n in range(3)]
-    log(world, task_id="t", namespace="user:bob")
-    log(world, task_id="u", namespace="user:alice")
+def test_a_goal_that_is_hidden_or_gone_is_not_named(world: World) -> None:
+    goal_id = world(ops.StoreGoal("Sell more", namespace="user:alice"))["goal_id"]
+    context = "Which database keeps the orders?"
+    log(world, context, goal_id=goal_id, task_id="t", namespace="user:bob:shared")
 
-    async def read(limit: int) -> list[str]:
-        call = Call("task_context", world.clock.now_us(), 1 << 62, "alice", grants=ALICE.grants)
-        found = await world.storage.read(lambda s: decisions_of_task(call, s, "t", limit))
-        return [decision["id"] for decision in found]
+    def named(who: Identity) -> list[str | None]:
+        [listed] = world(ops.ListDecisions(), who)["decisions"]
+        [similar] = world(ops.FindSimilarDecisions(context), who)["decisions"]
+        got = world(ops.GetDecision(listed["id"]), who)["decision"]
+        [of_task] = world(ops.TaskContext("t", namespace="user:bob:shared"), who)["decisions"]
+        return [found["goal_id"] for found in (listed, similar, got, of_task)]
 
-    assert world.run(read(10)) == mine[::-1]
-    assert world.run(read(2)) == mine[:0:-1]
+    assert named(LOCAL) == [goal_id] * 4
+    assert named(BOB) == [None] * 4
+    world(ops.DeleteMemory(goal_id))
+    assert named(LOCAL) == [None] * 4
 
 
 def test_a_decision_repeated_is_a_decision_and_no_echo(world: World) -> None:

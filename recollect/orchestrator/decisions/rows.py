@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
 from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
 from recollect.orchestrator.storage.inserting import Insert
-from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.interface import Row, Session
+from recollect.orchestrator.working.reading import shown
+from recollect.orchestrator.working.rows import SERVED, SERVED_COLUMNS
 from recollect.protocol.records import DecisionRecord
 
 PAST_ALL = (1 << 63) - 1
@@ -35,11 +38,11 @@ class DecisionRow(msgspec.Struct):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A decision with its memory, and the id of the goal that it serves."""
+    """A decision with its memory, and with the memory of the goal that it serves."""
 
     memory: MemoryRow
     row: DecisionRow
-    goal_id: str | None
+    goal: Row
 
 
 INSERT = Insert("decisions", DecisionRow.__struct_fields__)
@@ -48,14 +51,16 @@ SET_OUTCOME = """
 UPDATE decisions SET outcome = ?, success = ?, outcome_us = ?, outcome_by = ? WHERE num = ?
 """
 _COLUMNS = ", ".join(f"d.{name}" for name in DecisionRow.__struct_fields__)
-_GOAL = "(SELECT g.id FROM memories g WHERE g.num = d.goal_num)"
-COLUMNS_OF = f"SELECT {_COLUMNS}, {_GOAL} FROM decisions d WHERE d.num IN ({{marks}})"
+_GOAL = SERVED.format(num="d.goal_num")
+COLUMNS_OF = f"""
+SELECT {_COLUMNS}, {SERVED_COLUMNS} FROM decisions d {_GOAL} WHERE d.num IN ({{marks}})
+"""
 # An archived decision is searched no more; it still was made, so lists have it.
 _LIVING = "m.deleted_us IS NULL AND (m.expires_us IS NULL OR m.expires_us > ?)"
 # The decisions come first, in the order of an index of theirs, and each brings its memory.
 LIST = f"""
-SELECT {JOINED_COLUMNS}, {_COLUMNS}, {_GOAL}
-FROM decisions d CROSS JOIN memories m
+SELECT {JOINED_COLUMNS}, {_COLUMNS}, {SERVED_COLUMNS}
+FROM decisions d CROSS JOIN memories m {_GOAL}
 WHERE m.num = d.num AND {{of}} AND d.num < ? AND {_LIVING} AND {{readable}}
 ORDER BY d.num DESC LIMIT ?
 """
@@ -73,20 +78,19 @@ def with_columns(session: Session, memories: Sequence[MemoryRow]) -> list[Decisi
     sql = COLUMNS_OF.format(marks=", ".join("?" for _ in memories))
     found = {row[0]: row for row in session.execute(sql, [memory.num for memory in memories])}
     return [
-        Decision(memory, DecisionRow(*found[memory.num][:-1]), found[memory.num][-1])
+        Decision(memory, DecisionRow(*found[memory.num][:-3]), tuple(found[memory.num][-3:]))
         for memory in memories
         if memory.num in found
     ]
 
 
-def read_joined(row: Sequence[object]) -> Decision:
+def read_joined(row: Row) -> Decision:
     """A decision from a row of one of the lists."""
-    memory = MemoryRow(*row[:_MEMORY_COLUMNS])  # type: ignore[arg-type]
-    decided = DecisionRow(*row[_MEMORY_COLUMNS:-1])  # type: ignore[arg-type]
-    return Decision(memory, decided, row[-1])  # type: ignore[arg-type]
+    memory = MemoryRow(*row[:_MEMORY_COLUMNS])
+    return Decision(memory, DecisionRow(*row[_MEMORY_COLUMNS:-3]), tuple(row[-3:]))
 
 
-def record_of(decision: Decision, similarity: float | None = None) -> DecisionRecord:
+def record_of(call: Call, decision: Decision, similarity: float | None = None) -> DecisionRecord:
     """The decision as callers see it."""
     memory, row = decision.memory, decision.row
     record: DecisionRecord = {
@@ -98,7 +102,7 @@ def record_of(decision: Decision, similarity: float | None = None) -> DecisionRe
         "choice": row.choice,
         "reasoning": row.reasoning,
         "confidence": row.confidence,
-        "goal_id": decision.goal_id,
+        "goal_id": shown(call, decision.goal),
         "task_id": row.task_id,
         "receipt_id": row.receipt_id,
         "decided_by": memory.created_by,

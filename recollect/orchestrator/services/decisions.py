@@ -17,12 +17,12 @@ from recollect.orchestrator.decisions.texts import decision_text, with_outcome
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, encode_json
 from recollect.orchestrator.said import needed, optional, several
-from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.search.similar import Near, Similar
 from recollect.orchestrator.services.searching import check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.working.reading import readable_in
 from recollect.protocol import records
 from recollect.protocol.collection_names import DECISIONS, GOALS
 from recollect.protocol.errors import NotFound
@@ -47,14 +47,12 @@ class DecisionService:
         storage: Storage,
         typed: TypedMemories,
         similar: Similar,
-        scoping: Scoping,
         validator: Validator,
         accesses: AccessLog,
     ) -> None:
         self._storage = storage
         self._typed = typed
         self._similar = similar
-        self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
 
@@ -154,7 +152,7 @@ class DecisionService:
             lambda session: self._require(call, session, operation.decision_id)
         )
         self._accesses.note(found.memory.id, call.now_us)
-        return {"status": "success", "decision": record_of(found)}
+        return {"status": "success", "decision": record_of(call, found)}
 
     @reads(FindSimilarDecisions)
     async def find_similar_decisions(
@@ -183,7 +181,7 @@ class DecisionService:
         similarity = {row.num: score for row, score in near}
         return {
             "status": "success",
-            "decisions": [record_of(one, similarity[one.memory.num]) for one in found],
+            "decisions": [record_of(call, one, similarity[one.memory.num]) for one in found],
             "count": len(found),
         }
 
@@ -193,7 +191,9 @@ class DecisionService:
     ) -> asyncio.Future[records.DecisionsListed]:
         limit = self._validator.page(operation.limit)
         position = read_cursor(operation, operation.cursor, 1)
-        home = self._scoping.home(call, operation.namespace)
+        if operation.namespace is not None:
+            self._validator.namespace(operation.namespace)
+        home = readable_in(call, operation.namespace)
         if operation.task_id is not None:
             self._validator.asked("task_id", operation.task_id, "key_chars_max")
 
@@ -214,7 +214,7 @@ class DecisionService:
                 cursor = make_cursor(operation, [found[-1].memory.num])
             return {
                 "status": "success",
-                "decisions": [record_of(decision) for decision in found],
+                "decisions": [record_of(call, decision) for decision in found],
                 "count": len(found),
                 "cursor": cursor,
             }

@@ -89,7 +89,7 @@ class TaskContextService:
             "task": None if task is None else reading.task_record(call, task, self._workflow),
             "goal": None if known.goal is None else goal_record(call, known.goal),
             "steps": [step_record(step, operation.task_id) for step in known.steps],
-            "decisions": [decision_record(decision) for decision in known.decisions],
+            "decisions": [decision_record(call, decision) for decision in known.decisions],
             "executions": [executions.record_of(one, self._learning.pending) for one in own],
             "similar": [],
             "patterns": [],

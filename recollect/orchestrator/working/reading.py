@@ -84,7 +84,7 @@ def goal_record(call: Call, goal: Goal) -> records.GoalRecord:
         "priority": columns.priority,
         "progress": columns.progress,
         "due_at": to_iso_or_none(columns.due_us),
-        "parent_goal_id": _shown(call, goal.parent),
+        "parent_goal_id": shown(call, goal.parent),
         "metadata": decode_json(memory.metadata),
         "tags": decode_json(memory.tags),
         "created_by": memory.created_by,
@@ -103,7 +103,7 @@ def task_record(call: Call, task: Task, workflow: Workflow) -> records.TaskRecor
         "namespace": memory.namespace,
         "version": memory.version,
         "description": columns.description,
-        "goal_id": _shown(call, task.goal),
+        "goal_id": shown(call, task.goal),
         "task_type": columns.task_type,
         "task_status": columns.status,
         "phase": columns.phase,
@@ -140,7 +140,7 @@ def step_record(step: Step, task_id: str) -> records.StepRecord:
     }
 
 
-def _shown(call: Call, served: Row) -> str | None:
+def shown(call: Call, served: Row) -> str | None:
     """The id of a goal that something serves, unless it is gone or hidden from the caller."""
     goal_id, namespace, expires_us = served
     if goal_id is None or (expires_us is not None and expires_us <= call.now_us):

@@ -89,18 +89,18 @@ def _prefixed(letter: str, columns: tuple[str, ...]) -> str:
 
 
 # What was purged is in no row any more, and what was deleted is as absent.
-_SERVED = "LEFT JOIN memories s ON s.num = {num} AND s.deleted_us IS NULL"
-_SERVED_COLUMNS = "s.id, s.namespace, s.expires_us"
-_GOAL = f"{JOINED_COLUMNS}, {_prefixed('g', GoalColumns.__struct_fields__)}, {_SERVED_COLUMNS}"
-_SERVED_BY_GOAL = _SERVED.format(num="g.parent_num")
+SERVED = "LEFT JOIN memories s ON s.num = {num} AND s.deleted_us IS NULL"
+SERVED_COLUMNS = "s.id, s.namespace, s.expires_us"
+_GOAL = f"{JOINED_COLUMNS}, {_prefixed('g', GoalColumns.__struct_fields__)}, {SERVED_COLUMNS}"
+_SERVED_BY_GOAL = SERVED.format(num="g.parent_num")
 GOALS = f"SELECT {_GOAL} FROM goals g JOIN memories m ON m.num = g.num {_SERVED_BY_GOAL}"
 GOALS_IN_ORDER = f"""
 SELECT {_GOAL} FROM goals g CROSS JOIN memories m {_SERVED_BY_GOAL} WHERE m.num = g.num
 """
 """The same, with goals looked at one after the other in the order of an index of theirs."""
 TASKS = f"""
-SELECT {JOINED_COLUMNS}, {_prefixed("t", TaskColumns.__struct_fields__)}, {_SERVED_COLUMNS}
-FROM tasks t JOIN memories m ON m.num = t.num {_SERVED.format(num="t.goal_num")}
+SELECT {JOINED_COLUMNS}, {_prefixed("t", TaskColumns.__struct_fields__)}, {SERVED_COLUMNS}
+FROM tasks t JOIN memories m ON m.num = t.num {SERVED.format(num="t.goal_num")}
 """
 STEPS = f"""
 SELECT {JOINED_COLUMNS}, {_prefixed("p", StepColumns.__struct_fields__)}
