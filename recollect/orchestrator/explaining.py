@@ -14,6 +14,7 @@ from recollect.protocol.reference import description
 
 _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*?)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
+_ITEM = re.compile(r"\[[^\]]*\]$")
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
 
 
@@ -34,10 +35,13 @@ def explain(
     else:
         which = "has a key that is refused:" if place and place["key"] else "is refused:"
         reason = f"{which} {reason[0].lower()}{reason[1:]}".replace("`", "")
+    help_text = _help(shape, path)
     if reason.startswith("is refused: invalid enum value") and (known := _choices(shape, path)):
-        reason = f"{reason.replace('invalid enum', 'unknown')}; it is one of {known}"
+        reason = f"{reason.replace('invalid enum', 'unknown')}; it is one of {', '.join(known)}"
+        # A help that lists the words as well would only say it again.
+        help_text = "" if all(word in help_text for word in known) else help_text
     message = f"{what}: {path or 'the argument list'} {reason}."
-    if help_text := _help(shape, path):
+    if help_text:
         message += f" ({help_text})"
     return InvalidArgument(message, field=path)
 
@@ -53,8 +57,9 @@ def _help(shape: type[msgspec.Struct], path: str) -> str:
     return description(_type_of(shape, path))
 
 
-def _choices(shape: type[msgspec.Struct], path: str) -> str:
-    return ", ".join(_words(_type_of(shape, path)))
+def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
+    """The words that a field takes, or that each item of it takes."""
+    return list(_words(_type_of(shape, _ITEM.sub("", path))))
 
 
 def _type_of(shape: type[msgspec.Struct], path: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -316,6 +316,8 @@ def test_bad_input_writes_nothing(world: World) -> None:
         StoreExecution("t", "x", True, namespace="nowhere"),
         SearchSimilar("x", similarity_threshold=2.0),
         FindPattern("x", threshold=float("nan")),
+        FindPattern("x", threshold=2.0),
+        SearchPatterns(pattern_type=cast(Any, "good")),
         ExtractPattern(namespace="nowhere"),
     ):
         with pytest.raises(errors.InvalidArgument):

@@ -143,8 +143,6 @@ class PatternService:
         expression = None
         if operation.task_type is not None:
             expression = Expression(check("task_type", operation.task_type, "key_chars_max"))
-        if operation.pattern_type is not None:
-            check("pattern_type", operation.pattern_type, "key_chars_max")
         readable, home = readable_in(call, operation.namespace)
 
         def read(session: Session) -> records.PatternsListed:

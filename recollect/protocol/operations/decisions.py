@@ -28,7 +28,7 @@ class LogDecision(LogDecisionOptions, frozen=True):
 
     context: Annotated[str, Meta(min_length=1, description="What had to be decided.")]
     options: Annotated[list[str], Meta(description="What could have been chosen.")]
-    choice: Annotated[str, Meta(min_length=1, description="What was chosen.")]
+    choice: Annotated[str, Meta(min_length=1, description="What was chosen, of these or another.")]
     reasoning: Annotated[str, Meta(description="Why.")] = ""
     confidence: Annotated[float, Meta(ge=0, le=1, description="How sure the choice was.")] = 0.5
     goal_id: Annotated[str | None, Meta(description="The goal that it serves.")] = None
@@ -57,7 +57,7 @@ class GetDecision(Operation[records.DecisionFetched], frozen=True):
 
 class FindSimilarDecisionsOptions(Operation[records.DecisionsFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
-    threshold: fields.Threshold = None
+    threshold: fields.LikenessMin = None
     with_outcome: Annotated[bool, Meta(description="Only those of which the outcome is known.")] = (
         False
     )

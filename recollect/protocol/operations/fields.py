@@ -74,6 +74,10 @@ Filters = Annotated[
     ),
 ]
 Threshold = Annotated[float | None, Meta(description="Leave out what scores less than this.")]
+LikenessMin = Annotated[
+    Annotated[float, Meta(ge=-1, le=1)] | None,
+    Meta(description="From -1 to 1: leave out what is less alike than this."),
+]
 SearchAsOf = Annotated[
     str | float | None,
     Meta(description="Search the past: what was known then, as it was then."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -57,7 +57,8 @@ class SearchSimilar(SearchSimilarOptions, frozen=True):
     task_description: Annotated[str, Meta(min_length=1, description="What is to be done.")]
     top_k: fields.Limit = 5
     similarity_threshold: Annotated[
-        float, Meta(ge=-1, le=1, description="Leave out what is less alike than this.")
+        float,
+        Meta(ge=-1, le=1, description="From -1 to 1: leave out what is less alike than this."),
     ] = 0.7
     success_only: Annotated[bool, Meta(description="Only those that went well.")] = False
 
@@ -92,14 +93,15 @@ class SearchPatterns(SearchPatternsOptions, frozen=True):
         str | None, Meta(description="A regular expression that the type of task contains.")
     ] = None
     pattern_type: Annotated[
-        str | None, Meta(description="Only patterns of this type: success, failure or mixed.")
+        Literal["success", "failure", "mixed"] | None,
+        Meta(description="Only patterns of this type: success, failure or mixed."),
     ] = None
     limit: fields.Limit = 5
 
 
 class FindPatternOptions(Operation[records.PatternFound], frozen=True, kw_only=True):
     namespace: fields.NamespaceFilter = None
-    threshold: fields.Threshold = None
+    threshold: fields.LikenessMin = None
 
 
 @operation(access="read", http=("POST", "/v1/memory/patterns/find"), mcp=True)

@@ -11,7 +11,11 @@ from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
 
 Category = Annotated[
-    str, Meta(pattern=r"^[a-z][a-z0-9_.-]{0,63}$", description="Kind of event, a word of yours.")
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        description="Kind of event, a word of yours in small letters, such as deploy or disk.full.",
+    ),
 ]
 MetricKey = Annotated[str, Meta(min_length=1, description="Name of the metric.")]
 

@@ -31,7 +31,11 @@ Phase = Annotated[
     ),
 ]
 TaskType = Annotated[
-    str, Meta(pattern=r"^[a-z][a-z0-9_.-]{0,63}$", description="Kind of task, a word of yours.")
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        description="Kind of task, a word of yours in small letters, such as deploy or report.",
+    ),
 ]
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from recollect.orchestrator.explaining import explain
 from recollect.protocol.operation import Operation
-from recollect.protocol.operations import Consolidate, ListDocuments, ListSessions, SetState
+from recollect.protocol.operations import (
+    AssembleContext,
+    Consolidate,
+    ListDocuments,
+    ListSessions,
+    SetState,
+    UpdateTaskStatus,
+)
 
 WORDS: list[tuple[type[Operation[Any]], dict[str, Any], str]] = [
     (
@@ -19,6 +26,11 @@ WORDS: list[tuple[type[Operation[Any]], dict[str, Any], str]] = [
     ),
     (ListSessions, {"status": "bad"}, "created, active, paused, terminated, archived"),
     (Consolidate, {"namespace": "user:a", "strategy": "bad"}, "keep_latest, keep_most_trusted,"),
+    (
+        AssembleContext,
+        {"task_description": "a", "tiers": ["working", "long-term"]},
+        "'long-term'; it is one of operational, working, longterm, knowledge",
+    ),
 ]
 
 
@@ -30,6 +42,16 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(
         msgspec.convert(body, operation)
     error = explain(caught.value, operation, operation.spec.name)
     assert told in error.message and "enum" not in error.message
+
+
+def test_the_words_that_are_known_are_told_once() -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert({"task_id": "t", "status": "done"}, UpdateTaskStatus)
+    message = explain(caught.value, UpdateTaskStatus, "update_task_status").message
+    assert message == (
+        "update_task_status: status is refused: unknown value 'done'; it is one of pending, "
+        "in_progress, blocked, completed, failed, cancelled."
+    )
 
 
 def test_a_key_that_is_no_text_is_told_with_the_field_that_has_it() -> None:
