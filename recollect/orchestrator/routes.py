@@ -12,7 +12,24 @@ from recollect.protocol.operation import Operation, Spec, fields_of
 from recollect.protocol.operations import REGISTRY
 
 # Texts that people read: what secrets they hold can be blotted out where they are stored.
-PROSE = frozenset({"content", "text", "description", "summary", "reason"})
+PROSE = frozenset(
+    {
+        "cause",
+        "choice",
+        "content",
+        "context",
+        "description",
+        "execution_summary",
+        "outcome",
+        "reason",
+        "reasoning",
+        "resolution",
+        "summary",
+        "task_description",
+        "text",
+        "title",
+    }
+)
 
 
 class Route(msgspec.Struct, frozen=True):

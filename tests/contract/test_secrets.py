@@ -14,7 +14,7 @@ from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from recollect.protocol.operation import Operation, fields_of
 from recollect.protocol.operations import REGISTRY
-from tests.contract.test_audit import HOME, WRITES, Aims
+from tests.contract.test_audit import HOME, RECORDS, WRITES, Aims, Records
 from tests.harness.worlds import World
 
 SECRET = "sk-proj-" + "q7Zk2Vw9Xb4Lm1Rt" * 3
@@ -43,9 +43,17 @@ OTHERS: dict[str, Any] = {
     "list_identities": lambda a: ops.ListIdentities(),
     "recent_errors": lambda a: ops.RecentErrors(),
     "stats": lambda a: ops.Stats(),
+    "update_metric": lambda a: ops.UpdateMetric("oven", 220.0, namespace=HOME),
+    "set_active_task": lambda a: ops.SetActiveTask("bake", {"loaf": 1}, namespace=HOME),
+    "extract_pattern": lambda a: ops.ExtractPattern("general", namespace=HOME),
+    "migrate": lambda a: ops.Migrate(HOME, "working"),
 }
 MAKERS = {name: make for name, (make, _) in WRITES.items()} | OTHERS
-PROSE = ("content", "value", "metadata", "event", "state_delta", "text", "description")
+PROSE = (
+    *("content", "value", "metadata", "event", "state_delta", "text", "description", "summary"),
+    *("reason", "context", "choice", "reasoning", "outcome", "cause", "resolution"),
+    *("execution_summary", "task_description"),
+)
 LOGIN = {"login": {"password": PASSWORD}}
 
 
@@ -122,7 +130,7 @@ def everything(world: World) -> str:
 
 def test_every_operation_that_writes_is_tried() -> None:
     writing = {name for name, op in REGISTRY.items() if op.spec.access in ("write", "admin")}
-    assert writing | {"report_errors"} == MAKERS.keys()
+    assert writing | {"report_errors"} == MAKERS.keys() | RECORDS.keys()
 
 
 @pytest.mark.timeout(120)
@@ -130,10 +138,13 @@ def test_no_operation_stores_or_repeats_a_secret(
     guarded: World, capfd: pytest.CaptureFixture[str]
 ) -> None:
     aims = Aims(guarded)
+    records = Records(guarded)
+    tried = [(name, make(aims)) for name, make in MAKERS.items()]
+    tried += [(name, make(records)) for name, (make, _) in RECORDS.items()]
     masks = guarded.settings.trust.secrets == "mask"
     stored = 0
-    for name, make in MAKERS.items():
-        for field, body in bodies(make(aims)):
+    for name, operation in tried:
+        for field, body in bodies(operation):
             answer = guarded.send(name, msgspec.msgpack.encode(body))
             case = f"{name}.{field}: {str(answer)[:300]}"
             assert not any(mark in str(answer) for mark in MARKS), case
