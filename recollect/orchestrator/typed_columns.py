@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.orchestrator.rows import MemoryRow, decode_json
-from recollect.orchestrator.storage.interface import WriteTransaction
+from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import InvalidArgument
 
 # By collection, which is also the name of its table.
@@ -56,11 +56,11 @@ SETTLED = ("steps", "events", "config_changes", "executions")
 SNAPSHOT = "SELECT snapshot FROM versions WHERE num = ? AND version = ?"
 
 
-def columns_of(transaction: WriteTransaction, row: MemoryRow) -> dict[str, Any] | None:
+def columns_of(session: Session, row: MemoryRow) -> dict[str, Any] | None:
     """What a version keeps of the columns of a record; None if it has none that change."""
     if row.collection not in VERSIONED:
         return None
-    found = transaction.execute(READ[row.collection], (row.num,))
+    found = session.execute(READ[row.collection], (row.num,))
     return dict(zip(VERSIONED[row.collection], found[0], strict=True)) if found else None
 
 
@@ -80,7 +80,13 @@ def bring_back(transaction: WriteTransaction, row: MemoryRow, version: int) -> N
 
 def _kept(transaction: WriteTransaction, row: MemoryRow, version: int) -> dict[str, Any] | None:
     found = transaction.execute(SNAPSHOT, (row.num, version))
-    return decode_json(found[0][0]).get("columns") if found else None
+    return columns_in(found[0][0]) if found else None
+
+
+def columns_in(snapshot: str) -> dict[str, Any] | None:
+    """The columns that a version has kept."""
+    kept: dict[str, Any] | None = decode_json(snapshot).get("columns")
+    return kept
 
 
 def check_text(old: MemoryRow, new: MemoryRow) -> None:

@@ -257,3 +257,29 @@ def test_any_name_is_found_in_old_versions(world: World, name: str) -> None:
     world(ops.UpdateMemory(mine, {"tags": ["x"]}))
     assert world(ops.ForgetSource(name))["memory_ids"] == [mine]
     assert memory(world, mine)["content"] == "Water is wet"
+
+
+def test_what_was_only_rated_by_it_is_told_apart_as_well(world: World) -> None:
+    """Feedback changes the columns of a pattern and nothing that its memory says."""
+    for n, text in enumerate(("Ran the tests first. It works.", "Ran the tests. It works well.")):
+        learned = world(ops.StoreExecution(f"d{n}", text, True, task_description="Deploy the shop"))
+    [pattern] = learned["patterns"]
+
+    def rate(agent: str, helped: bool) -> None:
+        by_agent(world, agent, ops.PatternFeedback(pattern, helped))
+
+    def rated() -> tuple[int, int]:
+        [found] = world(ops.SearchPatterns())["patterns"]
+        return found["successes"], found["failures"]
+
+    rate(BAD, False)
+    for _ in range(2):
+        run = world(ops.ForgetSource(BAD))
+        assert (run["reverted"], rated()) == (1, (2, 0))
+        assert world(ops.Undo(run["run_id"]))["restored"] == 1
+        assert rated() == (2, 1)
+    run = world(ops.ForgetSource(BAD))
+    rate("bob", True)
+    # It was changed since, so it is left as it is.
+    assert world(ops.Undo(run["run_id"]))["skipped"] == [pattern]
+    assert rated() == (3, 0)

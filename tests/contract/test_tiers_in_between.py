@@ -85,20 +85,6 @@ def test_what_comes_back_with_a_source_is_all_as_before(world: World) -> None:
     assert state(world) == summed_up
 
 
-def test_a_record_whose_columns_were_changed_since_is_left_by_an_undo(world: World) -> None:
-    world(ops.SaveTask("We are packing", "packing", namespace=HOME))
-    world(ops.UpdateTaskStatus("packing", "completed", "All is packed", namespace=HOME))
-    world.clock.advance(31 * DAY_S)
-    run = world(ops.Migrate())
-    assert run["to_longterm"] == 1
-    task = world(ops.GetTask("packing", namespace=HOME))["task"]
-    world(ops.SetTaskPhase("packing", task["phase"], "It was checked", namespace=HOME))
-    undone = world(ops.Undo(run["run_id"]))
-    assert (undone["restored"], len(undone["skipped"])) == (0, 1)
-    task = world(ops.GetTask("packing", namespace=HOME))["task"]
-    assert task["phase_reason"] == "It was checked"
-
-
 def test_the_purge_of_what_was_summed_up_names_the_summary(world: World) -> None:
     ids = trip(world)
     world.clock.advance(31 * DAY_S)

@@ -29,6 +29,7 @@ from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.journal import READ_LEDGER
+from recollect.orchestrator.typed_columns import columns_in, columns_of
 from recollect.protocol.errors import LimitExceeded
 
 FATES_MAX = 200_000
@@ -156,25 +157,32 @@ def _fate(session: Session, num: int, source: str) -> Fate | None:
     if not found:
         return None
     row = MemoryRow(*found[0])
-    states = [with_snapshot(row, snapshot) for (snapshot,) in session.execute(VERSIONS, (num,))]
+    snapshots = [snapshot for (snapshot,) in session.execute(VERSIONS, (num,))]
+    states = [with_snapshot(row, snapshot) for snapshot in snapshots]
+    columns = [columns_in(snapshot) for snapshot in snapshots]
     wrote = {version for (version,) in session.execute(WRITTEN_BY, (row.id, source))}
-    return fate_among([*states, row], source, wrote)
+    return fate_among([*states, row], source, wrote, [*columns, columns_of(session, row)])
 
 
 def fate_among(
-    states: Sequence[MemoryRow], source: str, wrote: AbstractSet[int] = frozenset()
+    states: Sequence[MemoryRow],
+    source: str,
+    wrote: AbstractSet[int] = frozenset(),
+    columns: Sequence[dict[str, Any] | None] = (),
 ) -> Fate | None:
     """What is to become of a memory with these versions, the present one last; None if nothing.
 
-    `wrote` are the versions that came with the source's key, under whatever name.
+    `wrote` are the versions that came with the source's key, under whatever name; `columns` are
+    those of each version, if it has such.
     """
     by_source = [_by(states, at, source, wrote) for at in range(len(states))]
-    tainted = _tainted(states, by_source)
+    origins = _origins(states, columns)
+    tainted = _tainted(states, by_source, origins)
     row = states[-1]
     if not tainted[-1]:
         return None
     # What others have deleted since is gone already.
-    if row.deleted_us is not None and not by_source[_origin(states, len(states) - 1)]:
+    if row.deleted_us is not None and not by_source[origins[-1]]:
         return None
     first = len(states) - 1
     while first > 0 and tainted[first - 1]:
@@ -188,7 +196,9 @@ def fate_among(
     return Fate(row.num, "reverted", row.version, row.namespace, target, since_us)
 
 
-def _tainted(states: Sequence[MemoryRow], by_source: Sequence[bool]) -> list[bool]:
+def _tainted(
+    states: Sequence[MemoryRow], by_source: Sequence[bool], origins: Sequence[int]
+) -> list[bool]:
     tainted: list[bool] = []
     for at, state in enumerate(states):
         if by_source[at]:
@@ -196,19 +206,20 @@ def _tainted(states: Sequence[MemoryRow], by_source: Sequence[bool]) -> list[boo
         elif at == 0:
             tainted.append(False)
         elif state.operation in GOING_BACK:
-            tainted.append(tainted[_origin(states, at)])
+            tainted.append(tainted[origins[at]])
         else:
             tainted.append(tainted[-1])
     return tainted
 
 
-def _origin(states: Sequence[MemoryRow], at: int) -> int:
-    """The version that one goes back to; if to none, that before it."""
-    state = states[at]
-    if state.operation not in GOING_BACK:
-        return at
-    said = _said(state)
-    return next((earlier for earlier in range(at) if _said(states[earlier]) == said), at - 1)
+def _origins(states: Sequence[MemoryRow], columns: Sequence[dict[str, Any] | None]) -> list[int]:
+    """The version that each goes back to: itself if it does not; if to none, that before it."""
+    told = [(_told(state), columns[at] if columns else None) for at, state in enumerate(states)]
+    origins = list(range(len(states)))
+    for at, state in enumerate(states):
+        if at and state.operation in GOING_BACK:
+            origins[at] = min(told.index(told[at]), at - 1)
+    return origins
 
 
 def _by(states: Sequence[MemoryRow], at: int, source: str, wrote: AbstractSet[int]) -> bool:
@@ -221,7 +232,7 @@ def _by(states: Sequence[MemoryRow], at: int, source: str, wrote: AbstractSet[in
     return state.source == source and (at == 0 or states[at - 1].source != source)
 
 
-def _said(state: MemoryRow) -> tuple[Any, ...]:
+def _told(state: MemoryRow) -> tuple[Any, ...]:
     there = (state.archived_us is None, state.deleted_us is None)
     return (*(getattr(state, name) for name in TOLD), *there)
 

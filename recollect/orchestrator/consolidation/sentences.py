@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 
+from recollect.orchestrator.consolidation.statements import words_in
+
 ENDINGS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\uff01", "\uff1f")
 CLOSERS = "\"')]\u201d\u2019\u300d\u300f"
 LINE_CHARS_MIN = 40
 """A line that is shorter was ended on purpose."""
 LOOKED_BACK_CHARS = 12
-_TITLES = frozenset("mr mrs ms dr prof st rev gen col sgt capt lt gov sen rep vs bzw".split())
-_BEFORE_NUMBERS = frozenset("no nos nr fig figs eq approx ca vol ch sec art pp".split())
+_TITLES = words_in("mr mrs ms dr prof st rev gen col sgt capt lt gov sen rep vs bzw")
+_BEFORE_NUMBERS = words_in("no nos nr fig figs eq approx ca vol ch sec art pp")
 
 _PLACE = re.compile(
     rf"[.!?\u2026]+[{re.escape(CLOSERS)}]*(?=\s)"

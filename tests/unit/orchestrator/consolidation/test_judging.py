@@ -233,3 +233,35 @@ def test_normalising_and_cutting() -> None:
         "Three?",
         "Version 1.2 is out.",
     ]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "Dr. Smith saw Mr. Jones at 3 p.m. on Monday.",
+        "See no. 5 of the U.S. Army by J. K. Rowling, e.g. its end.",
+        "1. Drain the service",
+        'The foreman said "It is broken!" (twice).',
+        '"It is broken!" he said.',
+        "The deploy of the order service failed because the\nschema was not migrated.",
+    ],
+)
+def test_a_sentence_is_not_cut_where_it_only_seems_to_end(whole: str) -> None:
+    assert sentences(whole) == [whole]
+    assert sentences(f"It rains. {whole}\nThen it stopped.")[0] == "It rains."
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("He said no. Then he left.", ["He said no.", "Then he left."]),
+        ('He said "It works." Then he left.', ['He said "It works."', "Then he left."]),
+        ("i went home. then i slept", ["i went home.", "then i slept"]),
+        ("See https://x.org/a?b=c. It works.", ["See https://x.org/a?b=c.", "It works."]),
+        ("make migrate\nmake restart", ["make migrate", "make restart"]),
+        ("\u6570\u636e\u3002\u65e5\u5fd7\uff01", ["\u6570\u636e\u3002", "\u65e5\u5fd7\uff01"]),
+        (" \n\n ", []),
+    ],
+)
+def test_a_sentence_ends_where_it_ends(text: str, told: list[str]) -> None:
+    assert sentences(text) == told

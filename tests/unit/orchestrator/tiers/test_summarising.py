@@ -50,6 +50,18 @@ def test_strange_texts_are_summed_up_as_well(texts: list[str], summary: str) -> 
     assert summary_of(texts) == summary
 
 
+def test_sentences_stay_whole_and_what_is_nearly_the_same_is_not_all_of_it() -> None:
+    texts = [
+        f"Sprint {n} began with planning the work of Dr. Ash on the billing module. "
+        f"The billing module supports invoices in {currency}."
+        for n, currency in enumerate(("EUR", "USD", "GBP", "JPY", "CHF", "SEK"))
+    ]
+    summary = summary_of(texts)
+    assert "began with planning the work of Dr. Ash on the billing module." in summary
+    assert "supports invoices" in summary
+    assert set(sentences(summary)) <= {one for text in texts for one in sentences(text)}
+
+
 def test_long_texts_are_cut_and_say_so() -> None:
     summary = summary_of(["word " * 5_000, "x" * 20_000, "A short one."])
     assert len(summary) <= SUMMARY_CHARS_MAX
