@@ -20,6 +20,7 @@ import msgspec
 from recollect.cli.failures import Failure
 from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.storage import migrations
+from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 from recollect.orchestrator.storage.sqlite import DATABASE_NAME, MANIFEST_NAME, back_up
 
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -82,6 +83,7 @@ def restore_into(
                     "Use another backup.",
                 )
             _check(partial)
+            _forget_name(partial)
             partial.rename(folder / DATABASE_NAME)
         finally:
             partial.unlink(missing_ok=True)
@@ -159,6 +161,18 @@ def _check(database: Path) -> None:
             f"SQLite finds the copy damaged: {'; '.join(found)}.",
             "Use another backup.",
         )
+
+
+def _forget_name(database: Path) -> None:
+    """Let the store have a new name at its next start: it may be served beside its original, and
+    what they share with others by their name is not one and the same."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.pragma("synchronous", "full")
+        if connection.table_exists("main", "properties"):
+            connection.execute(REMOVE, (STORE_ID,))
+    finally:
+        connection.close()
 
 
 def _sync(folder: Path) -> None:

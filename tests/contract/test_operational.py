@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from redis import Redis
 
 from recollect.config import OperationalSettings
-from recollect.config.settings import EmbeddingSettings, Settings
+from recollect.config.settings import EmbeddingSettings, RedisSettings, Settings
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.operational import critical
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import (
     Forbidden,
@@ -19,6 +22,7 @@ from recollect.protocol.errors import (
     InvalidArgument,
     LimitExceeded,
 )
+from tests.harness.redis import RedisServer
 from tests.harness.worlds import World
 
 ALICE = Identity("alice", Grants((Grant("user:alice", "write"),)))
@@ -162,6 +166,55 @@ def test_an_event_whose_memory_is_gone_is_gone_and_others_move_up(
     assert categories(world, count=2) == ["newer", "older"]
     world.restart()
     assert categories(world) == []
+
+
+def test_events_whose_memories_are_gone_are_not_counted(world: World) -> None:
+    pushed = [world(ops.PushEvent(f"outage-{number}", critical=True)) for number in range(4)]
+    world(ops.DeleteMemory(pushed[0]["memory_id"]))
+    world(ops.DeleteMemory(pushed[2]["memory_id"]))
+    counted = world(ops.SystemSnapshot(events=1))["events"]
+    assert (counted["kept"], counted["critical"]) == (2, 2)
+    assert counted["by_category"] == {"outage-1": 1, "outage-3": 1}
+
+
+def test_a_start_takes_up_no_more_critical_events_than_have_room(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(critical, "READ_AT_ONCE", 2)
+    for number in range(7):
+        world(ops.PushEvent(f"e{number}", "x" * 38, True))
+
+    def taken_up(count: int, bytes_max: int) -> list[str]:
+        reading = world.storage.read(
+            lambda session: critical.latest(session, world.clock.now_us(), count, bytes_max)
+        )
+        return [event.category for event in world.run(asyncio.wait_for(reading, 20))]
+
+    assert taken_up(5, 1000) == ["e2", "e3", "e4", "e5", "e6"]
+    assert taken_up(10, 1000) == [f"e{number}" for number in range(7)]
+    assert taken_up(10, 100) == ["e3", "e4", "e5", "e6"]
+
+
+def test_an_event_that_was_purged_without_redis_is_erased_there_at_the_next_start(
+    storage_url: str, tmp_path: Path
+) -> None:
+    with RedisServer() as server:
+        shared = msgspec.structs.replace(SMALL, redis=RedisSettings(server.url, 5_000))
+        world = World(storage_url, tmp_path / "data", shared)
+        try:
+            kept = world(ops.PushEvent("kept", critical=True))
+            gone = world(ops.PushEvent("outage", "quixotic-zebra", True))
+            world.settings = msgspec.structs.replace(world.settings, redis=RedisSettings("off"))
+            world.restart()
+            world(ops.Purge(gone["memory_id"]))
+            world.settings = msgspec.structs.replace(world.settings, redis=shared.redis)
+            world.restart()
+        finally:
+            world.close()
+        with Redis.from_url(server.url) as client:
+            [events] = client.keys("*:events")
+            [(_, entry)] = client.xrange(events)
+        assert entry[b"i"].decode() == kept["event_id"]
 
 
 @pytest.mark.parametrize("critical", [False, True])

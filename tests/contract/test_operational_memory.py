@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from recollect.config.settings import (
     CircuitBreakerSettings,
@@ -74,24 +75,25 @@ def server() -> Iterator[RedisServer]:
 class Members:
     """Makes memories that share what they know, if theirs is such a kind, and stops them."""
 
-    def __init__(self, url: str | None) -> None:
+    def __init__(self, url: str | None, limits: OperationalSettings = LIMITS) -> None:
         self._url = url
-        self._store_id = f"store-{next(_numbers)}"
+        self._limits = limits
+        self.store_id = f"store-{next(_numbers)}"
         self._made: list[OperationalMemory] = []
 
     async def make(self, *critical: Event, timeout_ms: int = 5_000) -> Any:
         memory: OperationalMemory
         if self._url is None:
-            memory = InProcess(LIMITS)
+            memory = InProcess(self._limits)
         else:
             settings = Settings(
-                operational=LIMITS,
+                operational=self._limits,
                 redis=RedisSettings(self._url, timeout_ms),
                 circuit_breaker=CircuitBreakerSettings(fail_max=2, reset_timeout_s=0.05),
             )
             memory = RedisMemory(settings, IdSource(SystemClock()), time.monotonic)
         self._made.append(memory)
-        await memory.start(self._store_id, critical)
+        await memory.start(self.store_id, critical)
         return memory
 
     def run(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -246,6 +248,78 @@ def test_an_event_that_two_orchestrators_took_by_one_key_is_seen_once(sharing: M
         newcomer = await sharing.make()
         for memory in (one, other, newcomer):
             assert categories(memory) == ["build"]
+
+    sharing.run(work)
+
+
+def test_a_retry_elsewhere_is_told_of_the_event_that_is_there(members: Members) -> None:
+    async def work() -> None:
+        first = event("build", mark="key")
+        memory = await members.make()
+        assert memory.push(first) == first
+        if memory.shared:
+            await memory.stop()
+            memory = await members.make()
+        again = event("build", mark="key")
+        assert memory.push(again).id == first.id
+        assert categories(memory) == ["build"]
+
+    members.run(work)
+
+
+def test_much_at_once_is_given_without_waiting_for_more(
+    sharing: Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis, "IDLE_S", 1000.0)
+
+    async def work() -> None:
+        one, other = await sharing.make(), await sharing.make()
+        for number in range(20):
+            one.push(event(f"e{number}", data=f'"{"x" * 60_000}"'))
+        await until(lambda: len(categories(other)) == 20, other)
+
+    sharing.run(work)
+
+
+def test_redis_is_given_no_more_bytes_than_have_room(server: RedisServer) -> None:
+    limits = OperationalSettings(bytes_max=1_048_576)
+    members = Members(server.url, limits)
+
+    async def work() -> None:
+        memory = await members.make()
+        for number in range(60):
+            memory.set_task(task(f"t{number}", f'"{"x" * 60_000}"'))
+            memory.push(event(f"e{number}", data=f'"{"x" * 60_000}"'))
+            await memory.refresh()
+        newcomer = await members.make()
+        for kept in (active(memory), categories(memory), categories(newcomer)):
+            assert len(kept) == 17
+        for each in (memory, newcomer):
+            assert active(each) == [f"t{number}" for number in range(59, 42, -1)]
+        client = Redis.from_url(server.url)
+        try:
+            for name in ("tasks", "changes", "events"):
+                used = await client.memory_usage(f"recollect:{{{members.store_id}}}:{name}")
+                assert used is not None, name
+                assert used < 3 * limits.bytes_max, name
+        finally:
+            await client.aclose()
+
+    members.run(work)
+
+
+def test_a_change_that_nobody_can_read_holds_up_no_other(sharing: Members) -> None:
+    async def work() -> None:
+        one, other = await sharing.make(), await sharing.make()
+        for place in ('["app:a","strange"]', "strange"):
+            one._give(shared_log.Change("m", place, '{"of":"another version"}'))
+        one.set_metric(metric("queue", 1))
+        await one.refresh()
+        await other.refresh()
+        newcomer = await sharing.make()
+        for memory in (one, other, newcomer):
+            assert values(memory) == {"queue": 1}
+            assert memory.degraded() is None
 
     sharing.run(work)
 

@@ -60,6 +60,9 @@ class InProcess:
     def events(self, readable: Readable, count: int, category: str | None = None) -> list[Event]:
         return self._ring.latest(readable, count, category)
 
+    def critical_ids(self, readable: Readable) -> list[str]:
+        return [event.id for event in self._ring if event.critical and readable(event.namespace)]
+
     def metrics(self, readable: Readable, keys: Collection[str] | None = None) -> list[Metric]:
         found = [
             metric

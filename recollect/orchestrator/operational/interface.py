@@ -113,6 +113,10 @@ class OperationalMemory(Protocol):
         """The last events that a reader may see, the newest first."""
         ...
 
+    def critical_ids(self, readable: Readable) -> list[str]:
+        """The ids of all critical events that a reader may see."""
+        ...
+
     def metrics(self, readable: Readable, keys: Collection[str] | None = None) -> list[Metric]:
         """The metrics that a reader may see, by namespace and key."""
         ...

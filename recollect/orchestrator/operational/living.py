@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.orchestrator.calls import Call
 from recollect.orchestrator.storage.interface import Session, Storage
 
 IDS_AT_ONCE = 500
@@ -20,7 +19,7 @@ class Living:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    async def gone(self, call: Call, event_ids: Sequence[str]) -> set[str]:
+    async def gone(self, now_us: int, event_ids: Sequence[str]) -> set[str]:
         """Those of some critical events whose memories are not there any more."""
         if not event_ids:
             return set()
@@ -30,7 +29,7 @@ class Living:
             for start in range(0, len(event_ids), IDS_AT_ONCE):
                 some = event_ids[start : start + IDS_AT_ONCE]
                 sql = ALIVE.format(marks=", ".join("?" for _ in some))
-                found.update(row[0] for row in session.execute(sql, (*some, call.now_us)))
+                found.update(row[0] for row in session.execute(sql, (*some, now_us)))
             return found
 
         return set(event_ids) - await self._storage.read(read)

@@ -11,10 +11,9 @@ from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.operational import critical
 from recollect.orchestrator.operational.in_process import InProcess
 from recollect.orchestrator.operational.interface import OperationalMemory
+from recollect.orchestrator.operational.living import Living
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
-from recollect.orchestrator.storage.properties import get_property, set_property
-
-STORE_ID = "store_id"
+from recollect.orchestrator.storage.properties import STORE_ID, get_property, set_property
 
 
 def open_operational(settings: Settings, ids: IdSource) -> OperationalMemory:
@@ -39,6 +38,10 @@ async def take_up(
     if store_id is None:
         store_id = await storage.write(partial(_name, uuid.uuid4().hex))
     await memory.start(store_id, found)
+    # Whoever purged a memory may have had no Redis at hand to erase its event in.
+    shared = memory.critical_ids(lambda namespace: True)
+    if gone := await Living(storage).gone(clock.now_us(), shared):
+        memory.discard(gone)
 
 
 def _name(new: str, transaction: WriteTransaction) -> str:

@@ -287,7 +287,7 @@ class RedisMemory(InProcess):
     async def _read_state(self, position: Position, *, replace: bool) -> None:
         """Read all metrics and tasks; changes since its begin come again, and do no harm."""
         position = await self._shared.end_of_changes(position)
-        found = [change async for change in self._shared.state()]
+        found = await self._shared.state()
         if replace:
             shared = {(change.kind, change.field) for change in found}
             known = [Change("m", _text(place), GONE) for place, _ in self._metrics.items()]

@@ -9,8 +9,8 @@ an empty Redis: another one tells that all was lost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import structlog
@@ -35,7 +35,7 @@ CHANGES_KEPT_MAX = 10_000
 SCAN_AT_ONCE = 500
 START = "0-0"
 GONE = ""
-ERASED = "x"
+ERASED: Final = "x"
 """The kind of a change that takes an event out."""
 
 # First what others gave since the position, then what is given: as nothing comes between, the
@@ -232,17 +232,28 @@ class SharedLog:
         last, number = _end_in(await self._end_script(keys=self._keys[2:4]))
         return msgspec.structs.replace(position, change=last, number=number)
 
-    async def state(self) -> AsyncIterator[Change]:
-        """All metrics and active tasks that are shared now, piece by piece."""
-        homes: tuple[tuple[Kind, str], ...] = (("m", self._keys[4]), ("t", self._keys[6]))
-        for kind, home in homes:
+    async def state(self) -> list[Change]:
+        """All metrics and active tasks that are shared now, of each the one set longest ago first.
+
+        They are read piece by piece. What is set meanwhile comes among the changes as well.
+        """
+        state: list[Change] = []
+        metrics, metrics_order, tasks, tasks_order = self._keys[4:8]
+        homes: tuple[tuple[Kind, str, str], ...]
+        homes = (("m", metrics, metrics_order), ("t", tasks, tasks_order))
+        for kind, home, order in homes:
+            values: dict[bytes, bytes] = {}
             cursor = 0
             while True:
                 cursor, found = await self._client.hscan(home, cursor, count=SCAN_AT_ONCE)
-                for field, value in found.items():
-                    yield Change(kind, field.decode(), value.decode())
+                values |= found
                 if not int(cursor):
                     break
+            for field in await self._client.zrange(order, 0, -1):
+                value = values.get(field)
+                if value is not None:
+                    state.append(Change(kind, field.decode(), value.decode()))
+        return state
 
     async def close(self) -> None:
         await self._client.aclose()

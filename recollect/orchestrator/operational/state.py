@@ -50,7 +50,7 @@ class OperationalReading:
         await self._memory.refresh()
         return OperationalState(
             await self.events(call, readable, events),
-            self.metrics(readable)[:metrics],
+            self.metrics(readable, limit=metrics),
             self.tasks(readable, tasks),
         )
 
@@ -60,16 +60,28 @@ class OperationalReading:
         """The last events whose memories, if they are any, are still there."""
         while True:
             found = self._memory.events(readable, count, category)
-            gone = await self._living.gone(call, [event.id for event in found if event.critical])
+            gone = await self._living.gone(
+                call.now_us, [event.id for event in found if event.critical]
+            )
             if not gone:
                 return [event_record(event) for event in found]
-            # Others move up in their place: each turn takes some away for good.
+            # Others move up in their place. Where one is gone, many may be: all are looked at.
+            await self.forget_gone(call, readable)
+
+    async def forget_gone(self, call: Call, readable: Readable) -> None:
+        """Take out all events that a reader might see whose memories are not there any more."""
+        gone = await self._living.gone(call.now_us, self._memory.critical_ids(readable))
+        if gone:
             self._memory.discard(gone)
 
     def metrics(
-        self, readable: Readable, keys: Collection[str] | None = None
+        self,
+        readable: Readable,
+        keys: Collection[str] | None = None,
+        limit: int | None = None,
     ) -> list[records.MetricRecord]:
-        return [metric_record(metric) for metric in self._memory.metrics(readable, keys)]
+        found = self._memory.metrics(readable, keys)
+        return [metric_record(metric) for metric in found[:limit]]
 
     def tasks(self, readable: Readable, limit: int) -> list[records.ActiveTaskRecord]:
         return [task_record(task) for task in self._memory.tasks(readable, limit)]

@@ -236,6 +236,8 @@ class OperationalService:
         goals = await self._storage.read(read_goals)
         readable = readable_in(call, namespace)
         await self._memory.refresh()
+        # What is gone is not counted either.
+        await self._reading.forget_gone(call, readable)
         latest = await self._reading.events(call, readable, operation.events)
         counts = self._memory.counts(readable)
         snapshot: records.SystemSnapshot = {
@@ -249,7 +251,7 @@ class OperationalService:
                 "by_category": counts.by_category,
             },
             "latest_events": latest,
-            "metrics": self._reading.metrics(readable)[:most],
+            "metrics": self._reading.metrics(readable, limit=most),
             "active_tasks": self._reading.tasks(readable, most),
             "active_goals": goals,
         }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 
+STORE_ID = "store_id"
+"""What tells a store from others that share something in the same place."""
+
 GET = "SELECT value FROM properties WHERE name = ?"
 SET = """
 INSERT INTO properties (name, value) VALUES (?, ?)

@@ -6,8 +6,11 @@ import json
 import signal
 from pathlib import Path
 
+import apsw
 import pytest
 
+from recollect.orchestrator.storage.properties import GET, STORE_ID
+from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import CommandLine
 
@@ -30,6 +33,16 @@ def contents(data: Path) -> list[str]:
         return found
 
 
+def name_of(data: Path) -> str:
+    """What a store goes by where it shares something with others."""
+    connection = apsw.Connection(str(data / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        [(name,)] = connection.execute(GET, (STORE_ID,)).fetchall()
+        return str(name)
+    finally:
+        connection.close()
+
+
 def test_a_backup_made_while_it_runs_comes_back_whole(recollect: CommandLine, backup: Path) -> None:
     recollect("add", "Came later.")
     restored = recollect.folder / "restored"
@@ -37,6 +50,8 @@ def test_a_backup_made_while_it_runs_comes_back_whole(recollect: CommandLine, ba
     assert answer.code == 0, answer
     assert "recollect up --data" in answer.out
     assert contents(restored) == ["Kept safe."]
+    # Both may be served from now on, so they do not go by one name.
+    assert name_of(restored) != name_of(backup)
 
 
 def test_the_json_of_both_commands_says_what_was_copied(

@@ -77,3 +77,10 @@ def test_what_is_taken_up_at_the_start_is_sorted_by_time() -> None:
     ring.push(event("d", DAY_US))
     ring.refill([event("c", 3), event("a", 1), event("d", DAY_US), event("b", 2), event("0", 0)])
     assert names(ring) == "abcd"
+
+
+def test_bytes_are_counted_and_not_characters() -> None:
+    ring = EventRing(10, 100)
+    for at_us, name in enumerate("abc"):
+        ring.push(event(name, at_us, data="é" * 20))
+    assert names(ring) == "bc"
