@@ -36,10 +36,15 @@ def together(check: Validator, fields: str, lines: Sequence[str]) -> str:
     return text
 
 
-def key_of(check: Validator, prefix: str, field: str, name: str) -> str:
-    """The key of what goes by a name: the name after what it is the name of."""
+def named(check: Validator, field: str, name: str) -> str:
+    """A name that something goes by."""
     if not name.strip():
         raise InvalidArgument(f"{field} is empty; give it a name.", field=field)
-    key = f"{prefix}/{check.text(field, name, 'key_chars_max')}"
+    return check.text(field, name, "key_chars_max")
+
+
+def key_of(check: Validator, prefix: str, field: str, name: str) -> str:
+    """The key of what goes by a name: the name after what it is the name of."""
+    key = f"{prefix}/{named(check, field, name)}"
     check.at_most("key_chars_max", field, len(key), f"characters after {prefix}/")
     return key

@@ -90,11 +90,14 @@ def columns_in(snapshot: str) -> dict[str, Any] | None:
 
 
 def check_text(old: MemoryRow, new: MemoryRow) -> None:
-    """Refuse another text for a record, which says with its columns what it is."""
-    if old.content != new.content and (old.collection in VERSIONED or old.collection in SETTLED):
-        raise InvalidArgument(
-            f"Memory {old.id} is one of {old.collection}, and its text follows from what it is: "
-            "change it by the operations for these.",
-            field="content",
-            memory_id=old.id,
-        )
+    """Refuse another text or value for a record, which says with its columns what it is."""
+    if old.collection not in VERSIONED and old.collection not in SETTLED:
+        return
+    for field in ("content", "value"):
+        if getattr(old, field) != getattr(new, field):
+            raise InvalidArgument(
+                f"Memory {old.id} is one of {old.collection}, and its {field} follows from what it "
+                "is: change it by the operations for these.",
+                field=field,
+                memory_id=old.id,
+            )

@@ -154,6 +154,15 @@ def test_the_history_of_a_setting_has_the_latest_change_first(world: World) -> N
     assert world(ops.ConfigHistory("nothing"))["changes"] == []
 
 
+def test_names_may_be_as_long_as_they_may_in_any_script(world: World) -> None:
+    # None is like another part of it, so that nothing makes them shorter where they are kept.
+    names = ["".join(chr(0x4E00 + (n * 7919 + at) % 20_000) for n in range(512)) for at in (0, 1)]
+    component, parameter = names
+    world(ops.RecordConfigChange(component, parameter, 1, 2))
+    assert world(ops.ConfigHistory(component, parameter))["count"] == 1
+    assert world(ops.ConfigHistory(component, component))["count"] == 0
+
+
 def test_a_long_value_is_kept_whole_and_told_in_short(world: World) -> None:
     value = {"text": "x" * 50_000}
     stored = world(ops.RecordConfigChange("site", "banner", None, value))
@@ -228,6 +237,8 @@ BAD: dict[str, tuple[Operation[Any], type[errors.RecollectError]]] = {
     "no severity": (ops.StoreIncident("a", severity="bad"), errors.InvalidArgument),  # type: ignore[arg-type]
     "no moment": (ops.StoreIncident("a", occurred_at="soon"), errors.InvalidArgument),
     "a NUL in a cause": (ops.StoreIncident("a", cause="\x00"), errors.InvalidArgument),
+    "a blank component": (ops.RecordConfigChange(" ", "b", 1, 2), errors.InvalidArgument),
+    "a blank parameter": (ops.RecordConfigChange("a", "\t", 1, 2), errors.InvalidArgument),
     "a value that is no JSON": (
         ops.RecordConfigChange("a", "b", 1, float("nan")),
         errors.InvalidArgument,
@@ -343,6 +354,7 @@ def test_the_text_of_a_record_is_changed_by_its_own_operations_alone(world: Worl
         ops.UpdateMemory(procedure, {"content": "Press any key"}),
         ops.Put("app:default", "procedure/release", {"steps": []}),
         ops.UpdateByKey("app:default", "procedure/release", "Press any key"),
+        ops.UpdateMemory(procedure, {"value": {"steps": []}}),
     ):
         with pytest.raises(errors.InvalidArgument, match="procedures"):
             world(asked)

@@ -24,6 +24,7 @@ from recollect.protocol.operations import (
     History,
     ListSteps,
     Purge,
+    Put,
     RecentSummaries,
     Restore,
     SaveStep,
@@ -32,6 +33,7 @@ from recollect.protocol.operations import (
     SetActiveTask,
     SetTaskPhase,
     StoreGoal,
+    UpdateMemory,
     UpdateTaskStatus,
 )
 from tests.faults.walls import identity
@@ -278,6 +280,17 @@ def test_a_task_goes_back_to_an_earlier_version_whole(world: World) -> None:
     assert (found["summary"], found["ended_at"], found["version"]) == ("", None, 4)
     assert found["steps"] == 1
     assert world(RecentSummaries())["count"] == 0
+
+
+def test_how_a_task_stands_is_told_by_its_own_operations_alone(world: World) -> None:
+    memory_id = world(SaveTask("Read", "t"))["memory_id"]
+    for asked in (
+        UpdateMemory(memory_id, {"value": {"task_status": "completed"}}),
+        Put("app:default", "task/t", {"task_status": "completed"}, content="Read"),
+    ):
+        with pytest.raises(errors.InvalidArgument, match="value follows"):
+            world(asked)
+    assert world(GetMemory(memory_id))["memory"]["value"]["task_status"] == "pending"
 
 
 def test_the_key_of_something_else_is_not_taken(world: World) -> None:

@@ -15,7 +15,7 @@ from recollect.orchestrator.longterm.rows import ChangeRow, IncidentRow
 from recollect.orchestrator.memory_store import check_version
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, encode_json
-from recollect.orchestrator.said import key_of, needed, optional, several
+from recollect.orchestrator.said import key_of, named, needed, optional, several
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.typed_memories import Draft, TypedMemories
@@ -162,10 +162,10 @@ class LongtermService:
     @writes(RecordConfigChange)
     async def record_config_change(self, call: Call, operation: RecordConfigChange) -> Stored:
         check = self._validator
-        parameter = check.text("parameter", operation.parameter, "key_chars_max")
+        parameter = named(check, "parameter", operation.parameter)
         change = ChangeRow(
             num=0,
-            component=check.text("component", operation.component, "key_chars_max"),
+            component=named(check, "component", operation.component),
             parameter=parameter,
             # What the setting is called may tell that its value is a secret.
             old_value=check.json("old_value", operation.old_value, "value_bytes_max", parameter),

@@ -12,6 +12,7 @@ from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import decode_json, encode_json
+from recollect.orchestrator.said import named
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
@@ -49,7 +50,7 @@ class StepService:
     ) -> Callable[[WriteTransaction], records.StepSaved]:
         check = self._validator
         place = self._tasks.place(operation.namespace, operation.task_id)
-        tool_name = check.text("tool_name", operation.tool_name, "key_chars_max")
+        tool_name = named(check, "tool_name", operation.tool_name)
         parameters = check.json("parameters", operation.parameters or {}, "value_bytes_max")
         output, truncated = self._kept(operation.output)
         text = step_text(

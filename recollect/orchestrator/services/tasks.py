@@ -92,8 +92,7 @@ class TaskService:
             text = self._text(msgspec.structs.replace(task.columns, **given))
             return msgspec.structs.replace(new, content=text)
 
-        embedded = await self._typed.embed_next(self._storage, next_row)
-        assert embedded is not None
+        embedded = await self._typed.embed(await self._storage.read(next_row))
 
         def write(transaction: WriteTransaction) -> records.TaskSaved:
             holder = self._typed.holder(call, transaction, new)

@@ -98,7 +98,8 @@ CREATE TABLE config_changes (
     new_value TEXT NOT NULL,
     reason TEXT NOT NULL
 );
-CREATE INDEX config_changes_by_parameter ON config_changes (component, parameter, num);
+-- Each name in an index of its own: both together may be longer than an entry of one can be.
+CREATE INDEX config_changes_by_parameter ON config_changes (parameter, num);
 CREATE INDEX config_changes_by_component ON config_changes (component, num);
 
 CREATE TABLE executions (
