@@ -42,9 +42,15 @@ class SessionMemoryAgent:
         return len(await self.turns())
 
     async def turns(self) -> list[dict[str, Any]]:
-        """The conversation so far."""
-        listed = await self._memory.list_events(self._session_id, limit=200)
-        return [event["event"] for event in listed["events"]]
+        """The conversation so far, from its beginning."""
+        turns: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            page = await self._memory.list_events(self._session_id, cursor=cursor)
+            turns += [event["event"] for event in page["events"]]
+            cursor = page["cursor"]
+            if cursor is None:
+                return turns
 
     async def hear(self, text: str) -> str:
         """Answer the user; both turns are kept before the answer is given."""

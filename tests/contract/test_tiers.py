@@ -128,7 +128,9 @@ def test_of_too_many_in_a_namespace_the_oldest_move_on(storage_url: str, tmp_pat
 
 
 def test_what_belongs_together_is_summed_up_in_its_own_words(world: World) -> None:
-    sources = trip(world, trust=0.6, source="diary", tags=["trip"], importance=0.3)
+    # What is said to have been then is from then, whenever it was written down.
+    given: dict[str, Any] = {"trust": 0.6, "source": "diary", "tags": ["trip"], "importance": 0.3}
+    sources = trip(world, valid_from="2020-05-03", **given)
     alone = add(world, "The lamp is red", memory_tier="medium")
     young = trip(world, "user:bob", memory_tier="short")
     world.clock.advance(31 * DAY_S)
@@ -149,6 +151,7 @@ def test_what_belongs_together_is_summed_up_in_its_own_words(world: World) -> No
     assert (summary["tags"], summary["importance"]) == (["trip"], 0.3)
     assert summary["metadata"]["sources"] == ["diary"]
     assert summary["metadata"]["summarises"] == 5
+    assert summary["metadata"]["first_at"].startswith("2020-05-03")
     assert summary["created_by"] == "mover"
     links = world(ops.GetRelatedMemories(made["summary_id"], "derived_from"))["related"]
     assert {link["memory"]["id"] for link in links} == set(sources)

@@ -9,6 +9,7 @@ import msgspec
 
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.search.authorship import metadata_of, moment_us_of
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import SUMMARIES
@@ -77,10 +78,11 @@ def summary_row(
 
 def _metadata(group: Sequence[MemoryRow]) -> dict[str, Any]:
     named = dict.fromkeys(row.source or row.created_by for row in group)
+    moments = [moment_us_of(row, metadata_of(row)) for row in group]
     return {
         "summarises": len(group),
-        "first_at": to_iso(group[0].created_us),
-        "last_at": to_iso(group[-1].created_us),
+        "first_at": to_iso(min(moments)),
+        "last_at": to_iso(max(moments)),
         "sources": [name for name in named if name is not None][:SOURCES_NAMED_MAX],
     }
 
