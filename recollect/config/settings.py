@@ -240,13 +240,15 @@ class RecallSettings(Struct, frozen=True):
 
 
 class RedisSettings(Struct, frozen=True):
-    """The shared cache. It makes things faster and never holds the only copy of anything."""
+    """Where orchestrators share operational memory. It never holds the only copy of anything that
+    was acknowledged as durable."""
 
     url: Annotated[str, Meta(min_length=1, description=(
-        "`off` runs without; `embedded` starts a redis-server of its own on a private socket; "
-        "`redis://host:port/0`, `rediss://` or `unix://` uses yours."))] = "off"
+        "`redis://host:port/0`, `rediss://` or `unix://` uses that server; `off` runs without. "
+        "`embedded` will be a server of its own: there is none yet, and it is as `off`."
+        ))] = "off"
     timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description=(
-        "Longest wait for Redis; after it the lookup counts as a miss."))] = 50
+        "How long a request waits for Redis before it goes on without."))] = 50
 
 
 class CircuitBreakerSettings(Struct, frozen=True):

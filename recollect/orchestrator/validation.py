@@ -20,6 +20,8 @@ _NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)+")
 _PREFIX = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
 
 _PLAIN = frozenset({int, bool, type(None)})
+_PLAIN_OR_TEXT = _PLAIN | {str}
+NUL_IN_JSON = b"\\u0000"
 
 
 class Validator:
@@ -111,7 +113,9 @@ class Validator:
         except (TypeError, ValueError, RecursionError):
             encoded = b""
         self.at_most(limit, field, len(encoded), "bytes as JSON")
-        self._walk(field, value, 1)
+        # Most values have no NUL at all, which one look at the whole of it tells.
+        nul_free = encoded and NUL_IN_JSON not in encoded
+        self._walk(field, value, 1, _PLAIN_OR_TEXT if nul_free else _PLAIN)
         if self._secrets is not None:
             cleaned = self._secrets.named(field, name, value)
             if cleaned is not value:
@@ -129,7 +133,9 @@ class Validator:
         self.at_most("page_items_max", "limit", limit, "items")
         return limit
 
-    def _walk(self, path: str, value: Any, depth: int) -> None:
+    def _walk(self, path: str, value: Any, depth: int, plain: frozenset[type]) -> None:
+        """Refuse what is not JSON. Values of the `plain` types are good, whatever they are: no name
+        is made for their place."""
         if isinstance(value, dict | list):
             if depth > self.limits.depth_max:
                 field = path.split(".")[0].split("[")[0]
@@ -149,12 +155,12 @@ class Validator:
                         )
                     if "\x00" in key:
                         raise InvalidArgument(f"A key in {path} has a NUL character.", field=path)
-                    if not _is_plain(item):
-                        self._walk(f"{path}.{key}", item, depth + 1)
+                    if type(item) not in plain:
+                        self._walk(f"{path}.{key}", item, depth + 1, plain)
             else:
                 for index, item in enumerate(value):
-                    if not _is_plain(item):
-                        self._walk(f"{path}[{index}]", item, depth + 1)
+                    if type(item) not in plain:
+                        self._walk(f"{path}[{index}]", item, depth + 1, plain)
         elif isinstance(value, float):
             if not math.isfinite(value):
                 raise InvalidArgument(f"{path} is {value}, which JSON cannot hold.", field=path)
@@ -167,11 +173,3 @@ class Validator:
                 "number, a list or an object.",
                 field=path,
             )
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is one that most are: found good without a name being made for its place."""
-    kind = type(value)
-    if kind is str:
-        return "\x00" not in value
-    return kind in _PLAIN

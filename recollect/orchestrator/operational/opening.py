@@ -6,6 +6,8 @@ import time
 import uuid
 from functools import partial
 
+import structlog
+
 from recollect.config.settings import OperationalSettings, Settings
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.operational import critical
@@ -15,9 +17,15 @@ from recollect.orchestrator.operational.living import Living
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import STORE_ID, get_property, set_property
 
+log = structlog.get_logger()
+
 
 def open_operational(settings: Settings, ids: IdSource) -> OperationalMemory:
     """In process, or shared where a Redis is named."""
+    if settings.redis.url == "embedded":
+        log.warning(
+            "There is no Redis of its own yet; operational memory is in process.", action="redis"
+        )
     if settings.redis.url in ("off", "embedded"):
         return InProcess(settings.operational)
     from recollect.orchestrator.operational.redis import RedisMemory  # needs its package
