@@ -58,7 +58,7 @@ class LearningSettings(Struct, frozen=True):
     cluster_similarity: Annotated[float, Meta(gt=0, le=1, description=(
         "Nearness of their descriptions from which two executions are of like tasks."))] = 0.45
     pattern_similarity: Annotated[float, Meta(ge=-1, le=1, description=(
-        "Nearness from which a pattern fits a task, unless `threshold` says otherwise."))] = 0.5
+        "Nearness from which a pattern fits a task, unless `threshold` says otherwise."))] = 0.4
     examined_max: Annotated[int, Meta(ge=2, le=100_000, description=(
         "Executions that one extraction looks at, the newest first."))] = 1_000
     neighbours_max: Annotated[int, Meta(ge=2, le=1_000, description=(

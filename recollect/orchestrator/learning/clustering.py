@@ -2,7 +2,7 @@
 
 Each joins the group whose mean it is nearest to, if it is near enough, and else begins one. Taken
 in the order of their age, so that the same executions make the same groups, and later ones join
-those that are there.
+those that are there. Those that stay alone are taken once more.
 """
 
 from __future__ import annotations
@@ -16,24 +16,46 @@ from recollect.orchestrator.embedding.interface import Vectors
 
 def groups_of(vectors: Vectors, nearness: float) -> list[list[int]]:
     """Places of unit vectors that belong together, each in one group."""
-    groups: list[list[int]] = []
-    sums = np.zeros_like(vectors)
-    lengths = np.zeros(len(vectors), dtype=np.float32)
-    for place, vector in enumerate(vectors):
-        count = len(groups)
-        at = count
+    groups = _Groups(vectors, nearness)
+    for place in range(len(vectors)):
+        groups.join(place)
+    # Who came before those that it belongs to looks once more.
+    for place in groups.take_alone():
+        groups.join(place)
+    return sorted(sorted(group) for group in groups.members if group)
+
+
+class _Groups:
+    """Groups as they grow; one that was emptied stays empty."""
+
+    def __init__(self, vectors: Vectors, nearness: float) -> None:
+        self._vectors = vectors
+        self._nearness = nearness
+        # Each may begin a group, and once more after it was alone.
+        self._sums = np.zeros((2 * len(vectors), vectors.shape[1]), dtype=np.float32)
+        self._lengths = np.ones(2 * len(vectors), dtype=np.float32)
+        self.members: list[list[int]] = []
+
+    def join(self, place: int) -> None:
+        vector = self._vectors[place]
+        count = at = len(self.members)
         if count:
-            likeness = (sums[:count] @ vector) / lengths[:count]
+            likeness = (self._sums[:count] @ vector) / self._lengths[:count]
             best = int(np.argmax(likeness))
-            if likeness[best] >= nearness:
+            if likeness[best] >= self._nearness:
                 at = best
         if at == count:
-            groups.append([])
-        groups[at].append(place)
-        sums[at] += vector
+            self.members.append([])
+        self.members[at].append(place)
+        self._sums[at] += vector
         # A text without a word has no direction; it is near nothing.
-        lengths[at] = float(np.linalg.norm(sums[at])) or 1.0
-    return groups
+        self._lengths[at] = float(np.linalg.norm(self._sums[at])) or 1.0
+
+    def take_alone(self) -> list[int]:
+        """Those that are in a group of their own, no longer in it."""
+        alone = [at for at, group in enumerate(self.members) if len(group) == 1]
+        self._sums[alone] = 0.0
+        return [self.members[at].pop() for at in alone]
 
 
 def mean_of(vectors: Sequence[Vectors]) -> Vectors:

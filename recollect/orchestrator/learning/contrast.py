@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from recollect.orchestrator.learning.terms import Term, shown, terms_of
-from recollect.orchestrator.learning.words import EMPTY, split
+from recollect.orchestrator.learning.words import EMPTY, VAGUE, split
 
 SMOOTHING = 0.5
 LOG_ODDS_MIN = 1.0
@@ -26,8 +26,8 @@ SUPPORT_SHARE_MIN = 0.25
 MARKS_MAX = 5
 MARKS_MAX_ALONE = 2
 """Of a side that has one execution, where all that it says stands out."""
-PHRASE_WORTH = 1.5
-"""What a phrase is worth more than one word, in log odds: it says what to do."""
+WORD_LESS = 1.5
+"""What one word alone is worth less than a phrase, in log odds: it hardly says what to do."""
 EXAMPLE_CHARS_MAX = 160
 RANKED_MAX = 500
 """The most telling, of which those are chosen that say something new."""
@@ -97,7 +97,7 @@ def contrast(outcomes: Sequence[Outcome], known: frozenset[str] = frozenset()) -
         marks(_standing_out(telling, badly, well), badly),
         [
             _error(outcomes, error, errors[error,])
-            for (error,) in _standing_out(errors, badly, well)
+            for (error,) in _standing_out(errors, badly, well, phrases=False)
         ],
         _durations(outcomes),
         outcomes[max(well or badly)].summary if outcomes else "",
@@ -111,7 +111,9 @@ def log_odds(here: int, of: int, there: int, of_there: int) -> float:
     )
 
 
-def _standing_out(counted: Places, side: set[int], other: set[int]) -> list[Term]:
+def _standing_out(
+    counted: Places, side: set[int], other: set[int], *, phrases: bool = True
+) -> list[Term]:
     """What marks one side, the most telling first and nothing twice in other words."""
     least = max(min(SUPPORT_MIN, len(side)), math.ceil(SUPPORT_SHARE_MIN * len(side)), 1)
     ranked: list[tuple[float, Term]] = []
@@ -119,9 +121,11 @@ def _standing_out(counted: Places, side: set[int], other: set[int]) -> list[Term
         here = len(places & side)
         if here < least:
             continue
-        odds = log_odds(here, len(side), len(places & other), len(other))
-        if odds >= LOG_ODDS_MIN:
-            ranked.append((odds + PHRASE_WORTH * (len(term) > 1), term))
+        worth = log_odds(here, len(side), len(places & other), len(other))
+        if len(term) == 1 and phrases:
+            worth -= WORD_LESS
+        if worth >= LOG_ODDS_MIN:
+            ranked.append((worth, term))
     # Of equals the longer ones, and of these what was said first.
     ranked.sort(key=lambda item: (-round(item[0], 6), -len(item[1])))
     chosen: list[Term] = []
@@ -138,8 +142,8 @@ def _standing_out(counted: Places, side: set[int], other: set[int]) -> list[Term
 
 
 def _says_the_same(counted: Places, term: Term, before: Term) -> bool:
-    shared = set(term) & set(before) - EMPTY
-    return bool(shared) and (shared == set(term) - EMPTY or counted[term] <= counted[before])
+    shared = set(term) & set(before) - VAGUE
+    return bool(shared) and (shared >= set(term) - EMPTY or counted[term] <= counted[before])
 
 
 def _said(outcomes: Sequence[Outcome], term: Term, places: set[int], side: set[int]) -> Mark:

@@ -82,8 +82,7 @@ class Extraction:
         likeness = np.stack([known[one] for one in nums]) @ known[num]
         likeness[0] = np.inf
         nearest = np.argsort(-likeness, kind="stable")[: self._settings.neighbours_max]
-        least = self._settings.cluster_similarity
-        return {nums[at]: known[nums[at]] for at in nearest if likeness[at] >= least}
+        return {nums[at]: known[nums[at]] for at in nearest}
 
     async def through(
         self,

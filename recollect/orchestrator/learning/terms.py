@@ -1,4 +1,4 @@
-"""The terms of a text: one to three words that say what was done, as they stand in it.
+"""The terms of a text: one to four words that say what was done, as they stand in it.
 
 Words that carry no meaning are skipped over and still shown: in "took a backup first" the term is
 took-backup-first. So are numbers and ids. What is denied is a term only together with what denies
@@ -14,14 +14,14 @@ from recollect.orchestrator.learning import words
 
 TEXT_CHARS_MAX = 4_000
 """Of one text; what comes after is not looked at."""
-WORDS_MAX = 3
+WORDS_MAX = 4
 SKIPPED_MAX = 2
 """Words without meaning between two of a term."""
 DENIED_MAX = 3
 """Words with meaning that one which denies is about."""
 TERM_CHARS_MAX = 100
 _between_clauses = re.compile(
-    rf"[.!?]+(?=\s)|[,;:()\[\]{{}}\n\r\"]+|[.!?]+$|\b(?:{'|'.join(sorted(words.BETWEEN))})\b",
+    rf"[.!?]+(?=\s)|[,:](?!\d)|[;()\[\]{{}}\n\r\"]+|[.!?]+$|\b(?:{'|'.join(sorted(words.BETWEEN))})\b",
     re.IGNORECASE,
 )
 
