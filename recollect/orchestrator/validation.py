@@ -19,8 +19,8 @@ NAMESPACE_RULE = (
 _NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)+")
 _PREFIX = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
 
-_PLAIN = frozenset({int, bool, type(None)})
-_PLAIN_OR_TEXT = _PLAIN | {str}
+_PLAIN: frozenset[type] = frozenset({int, bool, type(None)})
+_PLAIN_OR_TEXT: frozenset[type] = _PLAIN | {str}
 NUL_IN_JSON = b"\\u0000"
 
 
