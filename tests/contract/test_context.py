@@ -91,8 +91,7 @@ def test_the_text_holds_what_the_chunks_say(world: World) -> None:
     answer = assemble(world)
     [piece] = pieces_of(answer["context"])
     assert piece.attributes == {
-        "id": memory_id,
-        "tier": "working",
+        "n": "1",
         "key": "brig",
         "source": "harbour log",
         "author": "Anna",
@@ -100,6 +99,7 @@ def test_the_text_holds_what_the_chunks_say(world: World) -> None:
         "trust": "0.75",
     }
     [chunk] = answer["chunks"]
+    assert (chunk["n"], chunk["memory_id"], chunk["tier"]) == (1, memory_id, "working")
     assert piece.text == chunk["text"] == "The brig takes forty barrels"
     assert (chunk["version"], chunk["truncated"], chunk["namespace"]) == (1, False, HOME)
     assert (chunk["source"], chunk["author"], chunk["trust"]) == ("harbour log", "Anna", 0.75)
@@ -185,7 +185,8 @@ def test_a_stored_attack_stays_a_quotation(world: World) -> None:
     ]
     answer = assemble(world, task_description=f"The brig {PHRASE}", max_tokens=20_000)
     pieces = pieces_of(answer["context"])
-    assert [piece.attributes["id"] for piece in pieces] == given(answer)
+    assert [piece.text for piece in pieces] == [chunk["text"] for chunk in answer["chunks"]]
+    assert [piece.attributes["n"] for piece in pieces] == [str(n + 1) for n in range(len(pieces))]
     assert set(given(answer)) <= set(ids) and answer["count"] > len(ids) / 2
 
 

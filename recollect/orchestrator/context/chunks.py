@@ -12,6 +12,7 @@ from recollect.protocol import records
 
 
 def memory_chunk(
+    n: int,
     row: MemoryRow,
     quoted: Quotation,
     *,
@@ -23,6 +24,7 @@ def memory_chunk(
     """A memory that was given."""
     metadata = metadata_of(row)
     return {
+        "n": n,
         "memory_id": row.id,
         "version": row.version,
         "tier": tier,
@@ -39,9 +41,10 @@ def memory_chunk(
     }
 
 
-def live_chunk(piece: LivePiece, tokens: int) -> records.ContextChunk:
+def live_chunk(n: int, piece: LivePiece, tokens: int) -> records.ContextChunk:
     """A part of how things stood."""
     return {
+        "n": n,
         "memory_id": None,
         "version": None,
         "tier": live.TIER,

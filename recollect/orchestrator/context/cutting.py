@@ -24,16 +24,16 @@ class Cut(msgspec.Struct, frozen=True):
     chars: int | None
 
 
-def cut_to(counter: TokenCounter, nonce: str, quoted: Quotation, room: int) -> Cut | None:
-    """As much of a piece as has room; None if that is next to nothing."""
-    text_room = room - counter.count(quoted.block(nonce, 0))
+def cut_to(counter: TokenCounter, nonce: str, n: int, quoted: Quotation, room: int) -> Cut | None:
+    """As much of the nth piece as has room; None if that is next to nothing."""
+    text_room = room - counter.count(quoted.block(nonce, n, 0))
     for _ in range(TRIES_MAX):
         if text_room < TEXT_TOKENS_MIN:
             return None
         chars = len(up_to_a_sentence(counter.cut(quoted.text, text_room)))
         if not chars or chars >= len(quoted.text):
             return None
-        tokens = counter.count(quoted.block(nonce, chars))
+        tokens = counter.count(quoted.block(nonce, n, chars))
         if tokens <= room:
             return Cut(tokens, chars)
         # The parts together may have other tokens than one by one.

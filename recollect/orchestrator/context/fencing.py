@@ -38,26 +38,26 @@ class Quotation(msgspec.Struct, frozen=True):
     attributes: tuple[tuple[str, str], ...]
     text: str
 
-    def block(self, nonce: str, chars: int | None = None) -> str:
-        """It between its fences; of its text only the first characters, if that is said."""
+    def block(self, nonce: str, n: int, chars: int | None = None) -> str:
+        """It as the nth piece between its fences; of its text only the first characters, if that is
+        said."""
         marks = "".join(f' {name}="{value}"' for name, value in self.attributes)
-        return f"<data-{nonce}{marks}>\n{self.shown(chars)}\n</data-{nonce}>\n"
+        return f'<data-{nonce} n="{n}"{marks}>\n{self.shown(chars)}\n</data-{nonce}>\n'
 
     def shown(self, chars: int | None = None) -> str:
         """The text as it is given."""
         return self.text if chars is None else f"{self.text[:chars]}{CUT_MARK}"
 
 
-def quotation_of(row: MemoryRow, tier: str) -> Quotation:
-    """A memory, in the version that the row is."""
+def quotation_of(row: MemoryRow) -> Quotation:
+    """A memory, in the version that the row is. What has no other source is from its author."""
     metadata = metadata_of(row)
+    author = author_of(row.created_by, metadata)
     return quotation(
         row.content,
-        id=row.id,
-        tier=tier,
         key=row.key,
-        source=row.source,
-        author=author_of(row.created_by, metadata),
+        source=row.source or author,
+        author=author if row.source and author != row.source else None,
         time=minute(to_iso(moment_us_of(row, metadata))),
         trust=f"{row.trust:.2g}",
     )

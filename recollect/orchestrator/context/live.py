@@ -13,6 +13,7 @@ import msgspec
 
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.context.fencing import Quotation, minute, quotation
+from recollect.orchestrator.context.neutral import neutral
 from recollect.orchestrator.operational.state import OperationalState
 from recollect.orchestrator.rows import encode_json
 from recollect.protocol.operations.context import ContextTier
@@ -41,9 +42,7 @@ class LivePiece(msgspec.Struct, frozen=True):
     @property
     def quotation(self) -> Quotation:
         """It as it is quoted."""
-        return quotation(
-            self.text, tier=TIER, source=self.kind, author=self.author, time=minute(self.at)
-        )
+        return quotation(self.text, source=self.kind, author=self.author, time=minute(self.at))
 
 
 def live_pieces(state: OperationalState, task_id: str | None) -> list[LivePiece]:
@@ -90,5 +89,6 @@ def _json(value: Any) -> str:
 
 
 def _short(line: str) -> str:
-    line = " ".join(line.split())
+    # By itself, so that nothing in one line reaches into another.
+    line = " ".join(neutral(line).split())
     return line if len(line) <= LINE_CHARS_MAX else f"{line[:LINE_CHARS_MAX]}…"

@@ -42,25 +42,26 @@ class Replaying:
         blocks: list[str] = []
         chunks: list[records.ContextChunk] = []
         missing: list[str] = []
-        for piece, tokens in frame.live:
+        for n, (piece, tokens) in enumerate(frame.live, 1):
             if call.sees(piece.namespace, receipt_id):
-                blocks.append(piece.quotation.block(frame.nonce))
-                chunks.append(live_chunk(piece, tokens))
+                blocks.append(piece.quotation.block(frame.nonce, n))
+                chunks.append(live_chunk(n, piece, tokens))
             else:
                 missing.append(f"{piece.kind} of {piece.namespace}")
         rows = {
             row.num: row
             for row, _ in self._store.rows_of(session, [(item.num, None) for item in items])
         }
-        for item in items:
+        for n, item in enumerate(items, len(frame.live) + 1):
             row = as_given(call, session, rows.get(item.num), item)
             if row is None:
                 missing.append(item.memory_id)
                 continue
-            quoted = quotation_of(row, item.tier)
-            blocks.append(quoted.block(frame.nonce, item.chars))
+            quoted = quotation_of(row)
+            blocks.append(quoted.block(frame.nonce, n, item.chars))
             chunks.append(
                 memory_chunk(
+                    n,
                     row,
                     quoted,
                     tier=item.tier,

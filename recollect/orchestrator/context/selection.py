@@ -18,7 +18,7 @@ import numpy.typing as npt
 from recollect.orchestrator.context.cutting import Cut, cut_to
 from recollect.orchestrator.context.fencing import Quotation, preamble
 from recollect.orchestrator.context.live import LivePiece
-from recollect.orchestrator.context.tier_search import Considered
+from recollect.orchestrator.context.weighing import Considered
 from recollect.orchestrator.tokens import TokenCounter
 
 LENGTH_EXPONENT = 0.3
@@ -85,17 +85,30 @@ class Selection:
     def _take_live(self, live: Sequence[LivePiece]) -> None:
         share = min(self._left, int(LIVE_SHARE * self._tokens_max))
         for piece in live:
-            tokens = self._counter.count(piece.quotation.block(self._nonce))
-            if tokens <= share:
-                share -= tokens
-                self._left -= tokens
-                self._live.append((piece, tokens))
+            fitted = self._first_lines(piece, share)
+            if fitted is not None:
+                share -= fitted[1]
+                self._left -= fitted[1]
+                self._live.append(fitted)
+
+    def _first_lines(self, piece: LivePiece, room: int) -> tuple[LivePiece, int] | None:
+        """As many lines of a piece as have room, with their tokens."""
+        n = len(self._live) + 1
+        lines = piece.text.split("\n")
+        for count in range(len(lines), 0, -1):
+            shorter = msgspec.structs.replace(piece, text="\n".join(lines[:count]))
+            tokens = self._counter.count(shorter.quotation.block(self._nonce, n))
+            if tokens <= room:
+                return shorter, tokens
+        return None
 
     def _take_memories(self) -> None:
         if not self._quoted or self._left <= 0:
             return
+        # With the largest number that any of them can get.
+        last = len(self._live) + len(self._quoted)
         tokens = np.array(
-            [self._counter.count(quoted.block(self._nonce)) for _, quoted in self._quoted]
+            [self._counter.count(quoted.block(self._nonce, last)) for _, quoted in self._quoted]
         )
         piece_max = max(1, int(PIECE_SHARE * self._tokens_max))
         least = int(tokens.min())
@@ -131,11 +144,17 @@ class Selection:
         considered, quoted = self._quoted[place]
         room = min(self._left, piece_max)
         if tokens <= room:
-            return Pick(considered, quoted, tokens)
+            whole = self._counter.count(quoted.block(self._nonce, self._next))
+            return Pick(considered, quoted, min(whole, tokens))
         if considered.value < CUT_VALUE_MIN and not considered.first:
             return None
-        cut = cut_to(self._counter, self._nonce, quoted, room)
+        cut = cut_to(self._counter, self._nonce, self._next, quoted, room)
         return None if cut is None else Pick(considered, quoted, cut.tokens, cut.chars)
+
+    @property
+    def _next(self) -> int:
+        """The number of the next piece."""
+        return len(self._live) + len(self._picks) + 1
 
     def _said(self, pick: Pick, likeness: float) -> bool:
         """Whether something that is chosen says the same."""
@@ -149,13 +168,14 @@ class Selection:
         for place, pick in enumerate(self._picks):
             if pick.chars is None:
                 continue
+            n = len(self._live) + place + 1
             room = pick.tokens + self._left
-            whole = self._counter.count(pick.quotation.block(self._nonce))
+            whole = self._counter.count(pick.quotation.block(self._nonce, n))
             longer: Cut | None
             if whole <= room:
                 longer = Cut(whole, None)
             else:
-                longer = cut_to(self._counter, self._nonce, pick.quotation, room)
+                longer = cut_to(self._counter, self._nonce, n, pick.quotation, room)
             if longer is not None and longer.tokens > pick.tokens:
                 self._left -= longer.tokens - pick.tokens
                 self._picks[place] = msgspec.structs.replace(
@@ -165,11 +185,12 @@ class Selection:
     def _written(self) -> Selected:
         """The text as a whole, which is what counts; the last pieces make room if it must be."""
         while self._live or self._picks:
-            text = written(
-                self._nonce,
-                [piece.quotation.block(self._nonce) for piece, _ in self._live]
-                + [pick.quotation.block(self._nonce, pick.chars) for pick in self._picks],
-            )
+            pieces: list[tuple[Quotation, int | None]] = [
+                *((piece.quotation, None) for piece, _ in self._live),
+                *((pick.quotation, pick.chars) for pick in self._picks),
+            ]
+            blocks = [q.block(self._nonce, n, chars) for n, (q, chars) in enumerate(pieces, 1)]
+            text = written(self._nonce, blocks)
             tokens = self._counter.count(text)
             if tokens <= self._tokens_max:
                 return Selected(text, tokens, self._live, self._picks)

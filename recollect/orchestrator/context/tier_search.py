@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.context.belonging import pinned_nums, says_task
 from recollect.orchestrator.context.tiers import condition_of, tier_of
+from recollect.orchestrator.context.weighing import Considered, repeating, value_of, weigh
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
@@ -22,14 +24,7 @@ from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition
-from recollect.orchestrator.search.ranking import (
-    Candidate,
-    Intent,
-    Weights,
-    collapse,
-    rank,
-    read_query,
-)
+from recollect.orchestrator.search.ranking import Candidate, Intent, Weights, read_query
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.protocol.errors import EmbedderUnavailable, Overloaded, Unsupported
@@ -38,28 +33,11 @@ from recollect.protocol.operations.context import ContextTier
 
 WORDLESS = "Found by meaning alone: this storage has no search by words yet."
 MEANINGLESS = "Found by words alone: nothing can be embedded now."
-RANKED_MIN, RANKED_MAX = 60, 400
-TOKENS_A_PIECE = 25
-"""Hardly a piece is shorter with its marks; so many more are not worth ranking."""
-RELEVANT_SHARE = 0.3
-"""What has less of the best score than this is about something else: two thirds of what a recall
-gives beside the answers, and one answer of thirty."""
-UNTRUSTED_RATE = 0.1
-"""What is left of a memory's value if it is not trusted at all."""
+CROWDED_SHARE = 0.5
+DEEPER = 4
+"""If so many of what a tier gives only repeat the task, it is searched so many times deeper."""
 
-
-class Considered(msgspec.Struct, frozen=True):
-    """A memory that may go into a context."""
-
-    row: MemoryRow
-    tier: ContextTier
-    score: float
-    """Relevance and all else that a recall weighs; the same scale for all tiers."""
-    value: float
-    """What it is worth in this context, from 0 to 1: its score beside the best, and its trust."""
-    first: bool
-    """It belongs to the task at hand, or has just happened and is critical."""
-    vector: Vectors | None
+Hits = list[tuple[int, float]]
 
 
 class Looked(msgspec.Struct, frozen=True):
@@ -70,15 +48,22 @@ class Looked(msgspec.Struct, frozen=True):
     degraded: str | None
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What the searches brought, before it is weighed."""
+class Asked(msgspec.Struct, frozen=True):
+    """A task as every tier is searched for it."""
 
+    call: Call
+    task: str
     intent: Intent
     meaning: Meaning
     vector: Vectors | None
-    gathered: list[Gathered]
-    pinned: list[int]
-    """What comes first, whether a search brought it or not."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What one tier has."""
+
+    gathered: Gathered
+    repeats: set[int]
+    """Of that, what says the task again."""
 
 
 class TierSearch:
@@ -136,21 +121,22 @@ class TierSearch:
             self._vector(meaning, intent),
             asyncio.gather(*(self._by_words(words, scope) for scope in scopes)),
         )
-        gathered = await asyncio.gather(
+        asked = Asked(call, operation.task_description, intent, meaning, vector)
+        found = await asyncio.gather(
             *(
-                self._gather(call, meaning, vector, scope, hits)
+                self._storage.read(partial(self._found, asked, scope, hits))
                 for scope, hits in zip(scopes, by_words, strict=True)
             )
         )
-        found = Found(intent, meaning, vector, gathered, await pinned)
+        first = await pinned
         considered, weighed = await self._storage.read(
-            lambda session: self._weigh(session, call, operation, found)
+            lambda session: self._weighed(session, asked, operation, found, first)
         )
         degraded = [WORDLESS] if None in by_words else []
         degraded += [MEANINGLESS] if vector is None else []
         return Looked(considered, weighed, " ".join(degraded) or None)
 
-    async def _by_words(self, words: str, scope: Scope) -> list[tuple[int, float]] | None:
+    async def _by_words(self, words: str, scope: Scope) -> Hits | None:
         try:
             return await self._storage.read(
                 lambda session: self._gathering.by_words(session, words, scope, self._depth)
@@ -164,73 +150,83 @@ class TierSearch:
         except (EmbedderUnavailable, Overloaded):
             return None
 
-    def _gather(
-        self,
-        call: Call,
-        meaning: Meaning,
-        vector: Vectors | None,
-        scope: Scope,
-        hits: list[tuple[int, float]] | None,
-    ) -> asyncio.Future[Gathered]:
-        return self._storage.read(
-            lambda session: self._gathering.gather(
-                session,
-                lexical=hits or [],
-                meaning=meaning,
-                vector=vector,
-                scope=scope,
-                depth=self._depth,
-                now_us=call.now_us,
-            )
-        )
+    def _found(self, asked: Asked, scope: Scope, hits: Hits | None, session: Session) -> Found:
+        """What a tier has for a task."""
+        found = self._gather(session, asked, scope, hits, self._depth)
+        if len(found.repeats) <= CROWDED_SHARE * self._depth:
+            return found
+        # The task was done so often that there was hardly a place for anything else.
+        depth = DEEPER * self._depth
+        if hits is not None:
+            hits = self._gathering.by_words(session, asked.intent.search_text, scope, depth)
+        return self._gather(session, asked, scope, hits, depth)
 
-    def _weigh(
-        self, session: Session, call: Call, operation: AssembleContext, found: Found
+    def _gather(
+        self, session: Session, asked: Asked, scope: Scope, hits: Hits | None, depth: int
+    ) -> Found:
+        gathered = self._gathering.gather(
+            session,
+            lexical=hits or [],
+            meaning=asked.meaning,
+            vector=asked.vector,
+            scope=scope,
+            depth=depth,
+            now_us=asked.call.now_us,
+        )
+        return Found(gathered, repeating(asked.task, gathered.candidates))
+
+    def _weighed(
+        self,
+        session: Session,
+        asked: Asked,
+        operation: AssembleContext,
+        found: Sequence[Found],
+        pinned: Sequence[int],
     ) -> tuple[list[Considered], int]:
         """The best of what was found in all tiers, and how much that was."""
+        now_us = asked.call.now_us
         rows: dict[int, MemoryRow] = {}
         candidates: dict[int, Candidate] = {}
-        for gathered in found.gathered:
+        for one in found:
             # A memory that moved on meanwhile may have been found in two tiers.
-            rows |= gathered.rows
-            candidates |= {candidate.num: candidate for candidate in gathered.candidates}
-        for row in self._missed(session, found, rows):
+            rows |= one.gathered.rows
+            candidates |= {candidate.num: candidate for candidate in one.gathered.candidates}
+        # Rows of the pinned that no search brought.
+        missed = [(num, None) for num in pinned if num not in rows]
+        for row, _ in self._store.rows_of(session, missed):
             rows[row.num] = row
-            similarity = similarity_of(found.meaning, found.vector, row.num)
-            candidates[row.num] = candidate_of(row, None, similarity, call.now_us)
-        limit = min(RANKED_MAX, max(RANKED_MIN, operation.max_tokens // TOKENS_A_PIECE))
-        runs = [run for gathered in found.gathered for run in gathered.runs]
-        first = set(found.pinned)
+            similarity = similarity_of(asked.meaning, asked.vector, row.num)
+            candidates[row.num] = candidate_of(row, None, similarity, now_us)
+        for num, row in rows.items():
+            # What was deleted since it was found is not given.
+            if not (row.alive(now_us) and row.present):
+                del candidates[num]
+        first = set(pinned)
         if operation.task_id is not None:
             first |= {num for num, row in rows.items() if says_task(row, operation.task_id)}
-        ranked = rank(found.intent, list(candidates.values()), self._weights, runs)
-        best = ranked[0].score if ranked else 0.0
-        ranked = [
-            item for item in ranked if item.num in first or item.score >= RELEVANT_SHARE * best
-        ]
-        # What must come first is not lost behind the limit.
-        ranked.sort(key=lambda item: item.num not in first)
-        ranked = collapse(ranked[:limit], candidates)
-        vectors = self._store.vectors.of(session, found.meaning, [item.num for item in ranked])
+        weighed = weigh(
+            asked.intent,
+            candidates,
+            self._weights,
+            [run for one in found for run in one.gathered.runs],
+            first=first,
+            repeats={num for one in found for num in one.repeats},
+            tokens_max=operation.max_tokens,
+        )
+        nums = [item.num for item in weighed.ranked]
+        vectors = self._store.vectors.of(session, asked.meaning, nums)
         considered = [
             Considered(
                 row=rows[item.num],
                 tier=tier_of(rows[item.num]),
                 score=item.score,
-                value=value_of(item.score, best, rows[item.num].trust),
+                value=value_of(weighed.shares[item.num], rows[item.num].trust),
                 first=item.num in first,
                 vector=vectors.get(item.num),
             )
-            for item in ranked
+            for item in weighed.ranked
         ]
-        return considered, len(rows)
-
-    def _missed(
-        self, session: Session, found: Found, rows: dict[int, MemoryRow]
-    ) -> list[MemoryRow]:
-        """Rows of the pinned that no search brought."""
-        nums = [(num, None) for num in found.pinned if num not in rows]
-        return [row for row, _ in self._store.rows_of(session, nums)]
+        return considered, len(candidates)
 
 
 def narrowed(scope: Scope, conditions: Sequence[Condition]) -> Scope:
@@ -241,12 +237,6 @@ def narrowed(scope: Scope, conditions: Sequence[Condition]) -> Scope:
         return msgspec.structs.replace(scope, narrow=(f"({sql})", params))
     before, given = scope.narrow
     return msgspec.structs.replace(scope, narrow=(f"{before} AND ({sql})", [*given, *params]))
-
-
-def value_of(score: float, best: float, trust: float) -> float:
-    """What a memory is worth beside the best one."""
-    share = max(score, 0.0) / best if best > 0 else 0.0
-    return share * (UNTRUSTED_RATE + (1 - UNTRUSTED_RATE) * trust)
 
 
 def similarity_of(meaning: Meaning, vector: Vectors | None, num: int) -> float | None:

@@ -131,7 +131,7 @@ class ContextService:
         self, looked: Looked, pieces: list[LivePiece], tokens_max: int
     ) -> tuple[str, Selected]:
         """The context, and the name of its fences."""
-        found = [(one, quotation_of(one.row, one.tier)) for one in looked.considered]
+        found = [(one, quotation_of(one.row)) for one in looked.considered]
         # A text of nothing but what cannot be seen says nothing.
         quoted = [pair for pair in found if pair[1].text]
         nonce = draw_nonce(
@@ -194,9 +194,12 @@ class ContextService:
         receipt_id: str | None,
         unwritten: str | None,
     ) -> records.ContextAssembled:
-        chunks = [live_chunk(piece, tokens) for piece, tokens in selected.live]
+        chunks = [
+            live_chunk(n, piece, tokens) for n, (piece, tokens) in enumerate(selected.live, 1)
+        ]
         chunks += [
             memory_chunk(
+                n,
                 pick.considered.row,
                 pick.quotation,
                 tier=pick.considered.tier,
@@ -204,7 +207,7 @@ class ContextService:
                 tokens=pick.tokens,
                 chars=pick.chars,
             )
-            for pick in selected.picks
+            for n, pick in enumerate(selected.picks, len(chunks) + 1)
         ]
         answer: records.ContextAssembled = {
             "status": "success",

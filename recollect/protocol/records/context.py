@@ -8,6 +8,8 @@ from typing import NotRequired, TypedDict
 class ContextChunk(TypedDict):
     """One piece of a context, and where it comes from."""
 
+    n: int
+    """Its number in the text."""
     memory_id: str | None
     """None for what is not a memory: how things stand."""
     version: int | None

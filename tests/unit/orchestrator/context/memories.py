@@ -9,7 +9,7 @@ import numpy as np
 
 from recollect.orchestrator.context.fencing import draw_nonce, quotation_of
 from recollect.orchestrator.context.selection import Selected, Selection
-from recollect.orchestrator.context.tier_search import Considered, value_of
+from recollect.orchestrator.context.weighing import Considered, value_of
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.tokens import Estimate, TokenCounter
 
@@ -61,7 +61,7 @@ def memory(
         row=row,
         tier=tier,
         score=score,
-        value=value_of(score, 1.0, row.trust),
+        value=value_of(score, row.trust),
         first=first,
         vector=None if vector is None else np.array(vector, dtype=np.float32),
     )
@@ -73,7 +73,7 @@ def select(
     counter: TokenCounter | None = None,
     live: Any = (),
 ) -> Selected:
-    quoted = [(one, quotation_of(one.row, one.tier)) for one in considered]
+    quoted = [(one, quotation_of(one.row)) for one in considered]
     nonce = draw_nonce(random.Random(3), [quotation for _, quotation in quoted])
     return Selection(counter or Estimate(), nonce, tokens_max, quoted).run(live)
 
