@@ -391,6 +391,36 @@ def test_redis_that_lost_everything_is_given_it_again() -> None:
         members.run(work)
 
 
+def test_redis_that_lost_everything_is_given_what_each_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Nobody catches up unless asked.
+    monkeypatch.setattr(redis, "IDLE_S", 1000.0)
+    with RedisServer() as server:
+        members = Members(server.url)
+
+        async def work() -> None:
+            one, other = await members.make(), await members.make()
+            other.push(event("known to the other"))
+            other.set_metric(metric("queue", 1))
+            await other.refresh()
+            server.kill()
+            for memory in (one, other):
+                await until(lambda memory=memory: memory.degraded() is not None, memory)  # type: ignore[misc]
+            server.start()
+            for memory in (one, other):
+                memory.push(event("noted"))
+                await until(lambda memory=memory: memory.degraded() is None, memory)  # type: ignore[misc]
+                await memory.refresh()
+            await one.refresh()
+            newcomer = await members.make()
+            for memory in (one, other, newcomer):
+                assert categories(memory) == ["noted", "noted", "known to the other"]
+                assert values(memory) == {"queue": 1}
+
+        members.run(work)
+
+
 def test_a_redis_that_hangs_is_done_without_and_taken_up_again() -> None:
     with RedisServer() as server:
         members = Members(server.url)

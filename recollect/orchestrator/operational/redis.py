@@ -31,7 +31,6 @@ from recollect.orchestrator.operational.shared_log import (
     Change,
     Position,
     SharedLog,
-    Taken,
 )
 from recollect.orchestrator.operational.unshared import GIVEN_AT_ONCE, Unshared
 from recollect.orchestrator.rows import encode_json
@@ -86,6 +85,8 @@ class RedisMemory(InProcess):
             self._settings.bytes_max,
         )
         self._position = Position()
+        # Whether Redis was found to have lost what it had, and was not given it again yet.
+        self._lost = False
         self._read_max = READ_MAX
         # Readers that wait for the next step; and what wakes the task for it.
         self._readers: list[asyncio.Future[None]] = []
@@ -139,7 +140,7 @@ class RedisMemory(InProcess):
         await asyncio.wait({turn}, timeout=self._timeout_s)
 
     async def start(self, store_id: str, critical: Iterable[Event]) -> None:
-        self._shared = SharedLog(self._client, store_id, self._ids.new(), self._settings)
+        self._shared = SharedLog(self._client, store_id, self._ids.new, self._settings)
         self._task = asyncio.create_task(self._run())
         self._noted.set()
         await _either(self._tried, START_S)
@@ -242,7 +243,9 @@ class RedisMemory(InProcess):
             self._unshared.put_back(batch)
             raise
         if taken.first or taken.position.epoch != self._position.epoch:
-            await self._begin(taken, {event.id for event in batch.events})
+            # An empty Redis, or another one than it was: what is known here may be missing there.
+            self._lost = self._lost or taken.first or self._position.epoch != ""
+            await self._begin(Position(epoch=taken.position.epoch))
             return True
         self._ring.extend(taken.events)
         # What was given in the same step came after what was taken in it.
@@ -254,19 +257,10 @@ class RedisMemory(InProcess):
             self._position = taken.position
         return taken.more
 
-    async def _begin(self, taken: Taken, given: set[str]) -> None:
-        """Take up what is shared; or, if Redis has nothing, give it what is known here."""
+    async def _begin(self, position: Position) -> None:
+        """Take up what is shared; and give to a Redis that lost something what is known here."""
         # Until all is taken up, the next step begins anew.
         self._position = Position()
-        position = Position(epoch=taken.position.epoch)
-        if taken.first:
-            for event in self._ring:
-                if event.id not in given:
-                    self._unshared.add_event(event)
-            for place, metric in self._metrics.items():
-                self._offer("m", place, metric)
-            for place, task in self._tasks.items():
-                self._offer("t", place, task)
         found: list[Event] = []
         for _ in range(STEPS_MAX):
             taken = await self._shared.exchange(
@@ -276,8 +270,16 @@ class RedisMemory(InProcess):
             position = taken.position
             if not taken.more:
                 break
+        if self._lost:
+            shared = {event.id for event in found}
+            self._unshared.set_events(event for event in self._ring if event.id not in shared)
+            for place, metric in self._metrics.items():
+                self._offer("m", place, metric)
+            for place, task in self._tasks.items():
+                self._offer("t", place, task)
         self._ring.refill(found)
         await self._read_state(position, replace=False)
+        self._lost = False
 
     def _offer(self, kind: Any, place: Place, entry: Metric | ActiveTask) -> None:
         field = _text(place)

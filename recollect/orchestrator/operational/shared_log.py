@@ -9,7 +9,7 @@ an empty Redis: another one tells that all was lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -173,13 +173,20 @@ class Taken(msgspec.Struct, frozen=True):
 class SharedLog:
     """The streams and hashes of one store. Raises what the client raises."""
 
-    def __init__(self, client: Any, store_id: str, own: str, settings: OperationalSettings) -> None:
-        """`client` is a redis-py client for asyncio; `own` is the epoch to begin if there is none.
+    def __init__(
+        self,
+        client: Any,
+        store_id: str,
+        new_epoch: Callable[[], str],
+        settings: OperationalSettings,
+    ) -> None:
+        """`client` is a redis-py client for asyncio; `new_epoch` names the one to begin if there is
+        none, each time otherwise: who was the first once may be so again.
 
         The client is untyped because its types differ from version to version.
         """
         self._client = client
-        self._own = own
+        self._new_epoch = new_epoch
         self._settings = settings
         self._script = client.register_script(EXCHANGE)
         self._end_script = client.register_script(END_OF_CHANGES)
@@ -197,7 +204,8 @@ class SharedLog:
     ) -> Taken:
         """Give some and take what others gave since a position, in one step."""
         settings = self._settings
-        given: list[Any] = [self._own, position.event, position.change, read_max, events_max]
+        given: list[Any] = [self._new_epoch(), position.event, position.change]
+        given += [read_max, events_max]
         # A state that lies as text in JSON may have twice its bytes.
         bytes_max = 2 * settings.bytes_max
         largest = max((len(change.value) for change in changes), default=0)

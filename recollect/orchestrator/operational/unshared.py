@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 import msgspec
 
@@ -44,6 +45,13 @@ class Unshared:
         self._events_bytes += bytes_of(event.data)
         while len(self._events) > self._events_max or self._events_bytes > self._bytes_max:
             self._take_event()
+
+    def set_events(self, events: Iterable[Event]) -> None:
+        """Let these wait, instead of those that did."""
+        self._events.clear()
+        self._events_bytes = 0
+        for event in events:
+            self.add_event(event)
 
     def add_change(self, change: Change) -> None:
         self._home(change).set((change.kind, change.field), change)
