@@ -45,6 +45,11 @@ def named(check: Validator, field: str, name: str) -> str:
 
 def key_of(check: Validator, prefix: str, field: str, name: str) -> str:
     """The key of what goes by a name: the name after what it is the name of."""
-    key = f"{prefix}/{named(check, field, name)}"
+    return key_asked(check, prefix, field, named(check, field, name))
+
+
+def key_asked(check: Validator, prefix: str, field: str, name: str) -> str:
+    """The same for what is only asked for by its name, which may be anything."""
+    key = f"{prefix}/{check.asked(field, name, 'key_chars_max')}"
     check.at_most("key_chars_max", field, len(key), f"characters after {prefix}/")
     return key

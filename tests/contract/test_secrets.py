@@ -194,6 +194,10 @@ def test_what_is_masked_is_stored_searched_and_answered_alike(guarded: World) ->
     # What is asked for is not stored, and may be anything.
     found = guarded(ops.SemanticSearch(f"What is {SECRET}?", 5))
     assert found["count"] == 2
+    for asked in (ops.GetTask, ops.GetPreference, ops.GetAgentState, ops.GetPersona):
+        with pytest.raises(errors.NotFound) as absent:
+            guarded(asked(SECRET))
+        assert SECRET not in str(absent.value)
     with pytest.raises(errors.SecretRefused, match="key"):
         guarded(ops.AddMemory("x", key=SECRET))
 

@@ -15,7 +15,7 @@ from recollect.orchestrator.longterm.rows import ChangeRow, IncidentRow
 from recollect.orchestrator.memory_store import check_version
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, encode_json
-from recollect.orchestrator.said import key_of, named, needed, optional, several
+from recollect.orchestrator.said import key_asked, key_of, named, needed, optional, several
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.typed_memories import Draft, TypedMemories
@@ -87,8 +87,7 @@ class LongtermService:
 
     @reads(GetProcedure)
     async def get_procedure(self, call: Call, operation: GetProcedure) -> records.ProcedureFetched:
-        key = f"{MEMORY_TYPES[PROCEDURES]}/{operation.name}"
-        self._validator.asked("name", key, "key_chars_max")
+        key = key_asked(self._validator, MEMORY_TYPES[PROCEDURES], "name", operation.name)
 
         def read(session: Session) -> records.ProcedureRecord:
             memory = self._typed.require_key(

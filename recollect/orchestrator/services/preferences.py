@@ -12,7 +12,7 @@ from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.namespaces import readable_spans
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import COLUMNS, MemoryRow, decode_json
-from recollect.orchestrator.said import key_of
+from recollect.orchestrator.said import key_asked, key_of
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
@@ -123,7 +123,7 @@ class PreferenceService:
     def get_preference(
         self, call: Call, operation: GetPreference
     ) -> records.PreferenceFetched | Awaitable[records.PreferenceFetched]:
-        key = key_of(self._validator, "preference", "key", operation.key)
+        key = key_asked(self._validator, "preference", "key", operation.key)
         place = (operation.namespace, key)
 
         def answer(row: MemoryRow) -> records.PreferenceFetched:
@@ -135,7 +135,7 @@ class PreferenceService:
     def get_agent_state(
         self, call: Call, operation: GetAgentState
     ) -> records.AgentStateFetched | Awaitable[records.AgentStateFetched]:
-        key = key_of(self._validator, "agent_state", "agent_id", operation.agent_id)
+        key = key_asked(self._validator, "agent_state", "agent_id", operation.agent_id)
         place = (operation.namespace, key)
 
         def answer(row: MemoryRow) -> records.AgentStateFetched:
@@ -153,7 +153,7 @@ class PreferenceService:
     def get_persona(
         self, call: Call, operation: GetPersona
     ) -> records.PersonaFetched | Awaitable[records.PersonaFetched]:
-        key = key_of(self._validator, "persona", "persona", operation.persona)
+        key = key_asked(self._validator, "persona", "persona", operation.persona)
         place = (operation.namespace, key)
 
         def answer(row: MemoryRow) -> records.PersonaFetched:

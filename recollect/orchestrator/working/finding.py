@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.said import key_of
+from recollect.orchestrator.said import key_asked
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.reading import find_task
@@ -20,7 +20,7 @@ class Tasks:
     def place(self, namespace: str, task_id: str) -> tuple[str, str]:
         """A namespace and the name of a task in it, as they may be."""
         self._validator.namespace(namespace)
-        key_of(self._validator, "task", "task_id", task_id)
+        key_asked(self._validator, "task", "task_id", task_id)
         return namespace, task_id
 
     def require(self, call: Call, session: Session, namespace: str, task_id: str) -> Task:
