@@ -14,18 +14,19 @@ ENDINGS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\uff01", "\uff1f")
 CLOSERS = "\"')]\u201d\u2019\u300d\u300f"
 LINE_CHARS_MIN = 40
 """A line that is shorter was ended on purpose."""
-LOOKED_BACK_CHARS = 12
+NEAR_CHARS_MAX = 12
 _TITLES = words_in("mr mrs ms dr prof st rev gen col sgt capt lt gov sen rep vs bzw")
 _BEFORE_NUMBERS = words_in("no nos nr fig figs eq approx ca vol ch sec art pp")
 
+# Never looks twice at the same, however long a row of marks or of empty lines is.
 _PLACE = re.compile(
-    rf"[.!?\u2026]+[{re.escape(CLOSERS)}]*(?=\s)"
-    rf"|[\u3002\uff01\uff1f]+[{re.escape(CLOSERS)}]*"
-    r"|\n"
+    rf"(?<![.!?\u2026])[.!?\u2026]++[{re.escape(CLOSERS)}]*+(?=\s)"
+    rf"|[\u3002\uff01\uff1f]++[{re.escape(CLOSERS)}]*+"
+    r"|\n\s*+"
 )
 _WORD = re.compile(r"(?:^|(?<=[\s(\"']))[^\W_][\w.]*$")
 _INITIALS = re.compile(r"[A-Z]|[^\W\d_](?:\.[^\W\d_])+")
-_NEXT = re.compile(r"\s*(\S?)")
+_NEXT = re.compile(rf"\s{{0,{NEAR_CHARS_MAX}}}+(\S?)")
 
 
 def sentences(text: str) -> list[str]:
@@ -51,18 +52,19 @@ def _ends(text: str, start: int, place: re.Match[str]) -> bool:
     """Whether a sentence that begins at `start` ends at a place where one might."""
     following = _NEXT.match(text, place.end())
     follower = following[1] if following is not None else ""
-    if place[0] == "\n":
+    if place[0].startswith("\n"):
         line = text[max(start, text.rfind("\n", start, place.start()) + 1) : place.start()]
         wrapped = len(line) >= LINE_CHARS_MIN and not line.rstrip().endswith(ENDINGS)
-        return not (wrapped and follower.islower() and not text.startswith("\n", place.end()))
+        return not (wrapped and follower.islower() and place[0].count("\n") == 1)
     if place[0][-1] in CLOSERS:
         # What was quoted has ended, and what quotes it may go on.
         return not (follower.islower() or follower == "(")
     if place[0] != ".":
         return True
-    if text[start : place.start()].strip().isdigit():
+    near = max(start, place.start() - NEAR_CHARS_MAX)
+    before = text[near : place.start()]
+    if near == start and before.strip().isdigit():
         return False
-    before = text[max(start, place.start() - LOOKED_BACK_CHARS) : place.start()]
     found = _WORD.search(before)
     word = found[0] if found is not None else ""
     if word.casefold() in _BEFORE_NUMBERS:

@@ -265,3 +265,11 @@ def test_a_sentence_is_not_cut_where_it_only_seems_to_end(whole: str) -> None:
 )
 def test_a_sentence_ends_where_it_ends(text: str, told: list[str]) -> None:
     assert sentences(text) == told
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("part", ["\n", "!", "A. ", '."', "a\n \n"])
+def test_a_text_of_nothing_but_ends_takes_no_longer_than_any_other(part: str) -> None:
+    """Looked at anew from each of them, it would take minutes."""
+    told = sentences(part * 200_000)
+    assert len(told) <= 200_000
