@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from recollect.orchestrator.learning.terms import Term, shown, terms_of
+from recollect.orchestrator.learning.terms import Places, Term, common_terms, shown, terms_of
 from recollect.orchestrator.learning.words import EMPTY, VAGUE, split
 
 SMOOTHING = 0.5
@@ -70,18 +70,17 @@ class Contrast(msgspec.Struct, frozen=True):
     """What is told of the last one that went well, or else of the last one."""
 
 
-Places = dict[Term, set[int]]
-"""Terms with the executions that have them."""
-
-
 def contrast(outcomes: Sequence[Outcome], known: frozenset[str] = frozenset()) -> Contrast:
     """Compare executions of one kind of task; `known` are words that say only which task it is."""
     well = {place for place, outcome in enumerate(outcomes) if outcome.success}
     badly = set(range(len(outcomes))) - well
-    terms, errors = Places(), Places()
+    enough_well, enough_badly = _enough(well), _enough(badly)
+    terms = common_terms(
+        [outcome.summary for outcome in outcomes],
+        lambda places: len(places & well) >= enough_well or len(places & badly) >= enough_badly,
+    )
+    errors = Places()
     for place, outcome in enumerate(outcomes):
-        for term in terms_of(outcome.summary):
-            terms.setdefault(term, set()).add(place)
         for error in outcome.errors:
             errors.setdefault((_alike(error),), set()).add(place)
     unsaid = known | EMPTY
@@ -115,7 +114,7 @@ def _standing_out(
     counted: Places, side: set[int], other: set[int], *, phrases: bool = True
 ) -> list[Term]:
     """What marks one side, the most telling first and nothing twice in other words."""
-    least = max(min(SUPPORT_MIN, len(side)), math.ceil(SUPPORT_SHARE_MIN * len(side)), 1)
+    least = _enough(side)
     ranked: list[tuple[float, Term]] = []
     for term, places in counted.items():
         here = len(places & side)
@@ -139,6 +138,11 @@ def _standing_out(
             chosen.append(term)
         passed.append(term)
     return chosen
+
+
+def _enough(side: set[int]) -> int:
+    """In how many of a side something must be met to be more than chance."""
+    return max(min(SUPPORT_MIN, len(side)), math.ceil(SUPPORT_SHARE_MIN * len(side)), 1)
 
 
 def _says_the_same(counted: Places, term: Term, before: Term) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +33,8 @@ TEXTS_MAX = 200
 TEXTS_MAX_STORING = 50
 """Executions of one lesson whose words are compared; fewer where somebody waits to store one."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Reword = Callable[[Call, Learned], Awaitable[Learned]]
 
 
@@ -58,6 +61,9 @@ class Extraction:
         self._gathering = Gathering(store, similar)
         self._lessons = lessons
         self._settings = settings
+        # One comparison at a time: of many at once none is faster, and all that is answered
+        # meanwhile waits for the threads of each.
+        self._comparing = asyncio.Semaphore(1)
 
     async def around(self, call: Call, namespace: str, task_type: str, num: int) -> Extracted:
         """What an execution that was just stored teaches, with those that are like it."""
@@ -70,7 +76,7 @@ class Extraction:
 
         known = await self._storage.read(look)
         # One without a vector yet is found by a later extraction.
-        near = await asyncio.to_thread(self._near, known, num) if num in known else {}
+        near = await self._compare(self._near, known, num) if num in known else {}
         groups = [group for group in await self._groups(near) if num in group]
         of_type = [(task_type, group) for group in groups]
         lessons = await self._learn(call, namespace, of_type, meaning, TEXTS_MAX_STORING)
@@ -83,6 +89,10 @@ class Extraction:
         likeness[0] = np.inf
         nearest = np.argsort(-likeness, kind="stable")[: self._settings.neighbours_max]
         return {nums[at]: known[nums[at]] for at in nearest}
+
+    async def _compare(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        async with self._comparing:
+            return await asyncio.to_thread(function, *args, **kwargs)
 
     async def through(
         self,
@@ -120,7 +130,7 @@ class Extraction:
         nums = sorted(vectors)
         stacked = np.stack([vectors[num] for num in nums])
         nearness = self._settings.cluster_similarity
-        groups = await asyncio.to_thread(groups_of, stacked, nearness)
+        groups = await self._compare(groups_of, stacked, nearness)
         return [
             {nums[place]: vectors[nums[place]] for place in group}
             for group in groups
@@ -147,7 +157,7 @@ class Extraction:
                 )
 
             material = await self._storage.read(gather)
-            columns, learned = await asyncio.to_thread(learn, material)
+            columns, learned = await self._compare(learn, material)
             if reword is not None:
                 learned = await reword(call, learned)
             lessons.append(await self._lessons.draft(call, namespace, material, columns, learned))

@@ -8,6 +8,7 @@ it, for "without a backup" is no backup; that means nothing alone, and nothing a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from recollect.orchestrator.learning import words
@@ -26,6 +27,10 @@ _between_clauses = re.compile(
 )
 
 Term = tuple[str, ...]
+Places = dict[Term, set[int]]
+"""Terms with the texts that have them."""
+Stems = dict[str, str | None]
+"""What is known of words as they are written: the stem, or None where one is skipped over."""
 
 
 class Found(NamedTuple):
@@ -36,6 +41,38 @@ class Found(NamedTuple):
     first: int
     last: int
     clause: str
+
+
+class Clause(NamedTuple):
+    """A part of a text that tells of one thing."""
+
+    text: str
+    said: list[str]
+    places: list[int]
+    """Of the words that are not skipped over."""
+    stems: list[str]
+
+    def begins(self) -> list[int]:
+        """Which of its stems may begin a term: all but those that are denied."""
+        begins: list[int] = []
+        denied_until = -1
+        for at, stem in enumerate(self.stems):
+            if words.denies(stem):
+                denied_until = at + DENIED_MAX
+            elif at <= denied_until:
+                continue
+            begins.append(at)
+        return begins
+
+    def term(self, first: int, length: int) -> Term | None:
+        """So many stems from there on, if they stand close to each other."""
+        last = first + length - 1
+        if last >= len(self.stems):
+            return None
+        places = self.places
+        if length > 1 and places[last] - places[last - 1] > SKIPPED_MAX + 1:
+            return None
+        return tuple(self.stems[first : last + 1])
 
 
 def words_of(text: str) -> set[str]:
@@ -50,9 +87,44 @@ def words_of(text: str) -> set[str]:
 def terms_of(text: str) -> dict[Term, Found]:
     """Each term with where it first stands in the text."""
     terms: dict[Term, Found] = {}
-    for clause in _between_clauses.split(text[:TEXT_CHARS_MAX]):
-        _add_terms(clause, terms)
+    for clause in _clauses_of(text, {}):
+        for first in clause.begins():
+            for length in range(1, WORDS_MAX + 1):
+                term = clause.term(first, length)
+                if term is None:
+                    break
+                if term not in terms and _says_something(term):
+                    place = clause.places[first + length - 1]
+                    terms[term] = Found(clause.said, clause.places[first], place, clause.text)
     return terms
+
+
+def common_terms(texts: Sequence[str], enough: Callable[[set[int]], bool]) -> Places:
+    """The terms that enough texts have.
+
+    What too few begin with is not looked at further, for with another word it is in no more.
+    """
+    stems: Stems = {}
+    read = [_clauses_of(text, stems) for text in texts]
+    begins = [
+        (place, clause, clause.begins()) for place, clauses in enumerate(read) for clause in clauses
+    ]
+    common = Places()
+    for length in range(1, WORDS_MAX + 1):
+        met = Places()
+        for place, clause, firsts in begins:
+            for first in firsts:
+                term = clause.term(first, length)
+                if term is not None:
+                    met.setdefault(term, set()).add(place)
+        often = {term: places for term, places in met.items() if enough(places)}
+        begins = [
+            (place, clause, left)
+            for place, clause, firsts in begins
+            if (left := [first for first in firsts if clause.term(first, length) in often])
+        ]
+        common.update((term, often[term]) for term in often if _says_something(term))
+    return common
 
 
 def shown(found: Found) -> str:
@@ -63,30 +135,19 @@ def shown(found: Found) -> str:
     return " ".join(said)[:TERM_CHARS_MAX]
 
 
-def _add_terms(clause: str, terms: dict[Term, Found]) -> None:
-    # Executions are compared by the hundred, so this is kept short.
-    said = words.split(clause)
-    telling = [
-        place
-        for place, word in enumerate(said)
-        if word.lower() not in words.STOP_WORDS and not words.names_one_thing(word)
-    ]
-    stems = [words.stem(said[place]) for place in telling]
-    denied_until = 0
-    for first, start in enumerate(telling):
-        if words.denies(stems[first]):
-            denied_until = first + DENIED_MAX
-        elif first <= denied_until and denied_until:
-            continue
-        before = start
-        for last in range(first, min(first + WORDS_MAX, len(telling))):
-            place = telling[last]
-            if place - before > SKIPPED_MAX + 1:
-                break
-            before = place
-            term = tuple(stems[first : last + 1])
-            if term not in terms and _says_something(term):
-                terms[term] = Found(said, start, place, clause)
+def _clauses_of(text: str, known: Stems) -> list[Clause]:
+    """The clauses of a text; what is found out about its words is kept in `known`."""
+    clauses: list[Clause] = []
+    for clause in _between_clauses.split(text[:TEXT_CHARS_MAX]):
+        said = words.split(clause)
+        for word in said:
+            if word not in known:
+                skipped = word.lower() in words.STOP_WORDS or words.names_one_thing(word)
+                known[word] = None if skipped else words.stem(word)
+        stems = [(place, stem) for place, word in enumerate(said) if (stem := known[word])]
+        if stems:
+            clauses.append(Clause(clause, said, *map(list, zip(*stems, strict=True))))
+    return clauses
 
 
 def _says_something(term: Term) -> bool:
