@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from operator import itemgetter
 
 import msgspec
 
@@ -17,6 +18,8 @@ from recollect.orchestrator.operational.interface import (
 )
 from recollect.orchestrator.operational.latest import Latest
 from recollect.orchestrator.operational.ring import EventRing
+
+_place = itemgetter(0)
 
 
 class InProcess:
@@ -65,11 +68,12 @@ class InProcess:
 
     def metrics(self, readable: Readable, keys: Collection[str] | None = None) -> list[Metric]:
         found = [
-            metric
-            for metric in self._metrics
-            if (keys is None or metric.key in keys) and readable(metric.namespace)
+            entry
+            for entry in self._metrics.items()
+            if (keys is None or entry[0][1] in keys) and readable(entry[0][0])
         ]
-        return sorted(found, key=lambda metric: (metric.namespace, metric.key))
+        found.sort(key=_place)
+        return [metric for _, metric in found]
 
     def tasks(self, readable: Readable, limit: int) -> list[ActiveTask]:
         found: list[ActiveTask] = []

@@ -29,14 +29,11 @@ class Latest(Generic[T]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[T]:
-        """The one set longest ago first."""
-        return iter(self._entries.values())
-
     def get(self, place: Place) -> T | None:
         return self._entries.get(place)
 
     def items(self) -> Iterable[tuple[Place, T]]:
+        """The one set longest ago first."""
         return self._entries.items()
 
     def latest(self) -> Iterator[T]:
@@ -64,17 +61,11 @@ class Latest(Generic[T]):
             self._bytes += self._size_of(entry)
             self._trim()
 
-    def drop(self, place: Place) -> bool:
-        """Take one entry out; whether it was there."""
+    def drop(self, place: Place) -> None:
+        """Take one entry out, if it is there."""
         before = self._entries.pop(place, None)
-        if before is None:
-            return False
-        self._bytes -= self._size_of(before)
-        return True
-
-    def clear(self) -> None:
-        self._entries.clear()
-        self._bytes = 0
+        if before is not None:
+            self._bytes -= self._size_of(before)
 
     def _trim(self) -> None:
         while len(self._entries) > self._entries_max or self._bytes > self._bytes_max:
