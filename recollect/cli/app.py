@@ -21,7 +21,20 @@ from recollect.cli import (
     search_commands,
     status_commands,
 )
-from recollect.cli.lazy_groups import DocumentsGroup, KeysGroup, ModelsGroup, SessionsGroup
+from recollect.cli.agents import (
+    context_commands,
+    decision_commands,
+    goals_command,
+    operational_commands,
+    pattern_commands,
+)
+from recollect.cli.lazy_groups import (
+    DocumentsGroup,
+    KeysGroup,
+    ModelsGroup,
+    SessionsGroup,
+    TasksGroup,
+)
 from recollect.cli.output import out
 
 app = typer.Typer(
@@ -70,6 +83,15 @@ PANELS = {
         memory_commands.history,
         keyed_commands.namespaces,
     ),
+    "Work": (
+        context_commands.context,
+        context_commands.replay,
+        goals_command.goals,
+        decision_commands.decisions,
+        pattern_commands.patterns,
+        operational_commands.events,
+        operational_commands.snapshot,
+    ),
     "Settle": (
         run_commands.conflicts,
         run_commands.consolidate,
@@ -105,6 +127,12 @@ app.add_typer(
     name="documents",
     help="Read files and texts into the memory, keep them up to date, and search them.",
     rich_help_panel="Remember",
+)
+app.add_typer(
+    typer.Typer(cls=TasksGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="tasks",
+    help="Look at tasks: how they stand, their steps, and what came of them.",
+    rich_help_panel="Work",
 )
 app.add_typer(
     typer.Typer(cls=ModelsGroup, no_args_is_help=True, pretty_exceptions_enable=False),

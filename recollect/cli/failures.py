@@ -41,6 +41,7 @@ LISTED_BY = {
     "session_id": "sessions list",
     "document_id": "documents list",
     "run_id": "runs",
+    "task_id": "list --type task",
 }
 
 
@@ -110,6 +111,8 @@ def _of_a_call(error: RecollectError) -> Failure:
     wrong_option = field in ("endpoint", "key_file")
     advice = "" if wrong_option else ADVICE.get(error.code, "")
     if error.code == "not_found":
+        if "receipt_id" in error.details:
+            advice = "Each context comes with its receipt; who was given it may replay it."
         listing = next((LISTED_BY[name] for name in LISTED_BY if name in error.details), None)
         if listing is not None:
             advice = f"`recollect {listing}` shows what there is."

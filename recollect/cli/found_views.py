@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.explanation_view import explanation_of
+from recollect.cli.facts import facts_text
 from recollect.cli.highlighting import Wanted, excerpt
 from recollect.cli.memory_views import explain_short_ids, shows_full_ids
 from recollect.cli.output import ago, bar, note, one_line, out, short_id
@@ -86,7 +87,7 @@ def _text(result: FoundMemory, wanted: Wanted, columns: int) -> Text:
 
 
 def _facts(result: FoundMemory, columns: int, *, full_ids: bool) -> Text:
-    """Who, when and where, dim; a line breaks between two facts rather than in one."""
+    """Who, when and where."""
     same = len(result.get("also") or ())
     facts = [
         *(_standing(result) or [_who(result)]),
@@ -98,14 +99,7 @@ def _facts(result: FoundMemory, columns: int, *, full_ids: bool) -> Text:
         result["id"] if full_ids else short_id(result["id"]),
         f"(and {same} that {'says' if same == 1 else 'say'} the same)" if same else None,
     ]
-    lines = [""]
-    for fact in (one_line(fact) for fact in facts if fact):
-        joined = f"{lines[-1]} · {fact}" if lines[-1] else fact
-        if lines[-1] and cell_len(joined) > columns:
-            lines.append(fact)
-        else:
-            lines[-1] = joined
-    return Text("\n".join(lines), "dim")
+    return facts_text(facts, columns)
 
 
 def _standing(memory: MemoryRecord) -> list[str | None]:

@@ -42,6 +42,15 @@ class ModelsGroup(LazyGroup):
         return models
 
 
+class TasksGroup(LazyGroup):
+    """`recollect tasks …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.agents.tasks_command import tasks
+
+        return tasks
+
+
 class SessionsGroup(LazyGroup):
     """`recollect sessions …`."""
 

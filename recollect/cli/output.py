@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.failures import Failure
@@ -51,6 +52,16 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, fit for a cell of a table."""
     return clean(" ".join(text.split()))
+
+
+def plain(value: Any) -> str:
+    """Text as it is, all else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def bare_table() -> Table:
+    """A table without lines, its columns a little apart."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
 
 def short_id(memory_id: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.output import ago, clean, counted, one_line, out
+from recollect.cli.output import ago, bare_table, clean, counted, one_line, out, plain
 from recollect.protocol.records import SessionEvent, SessionRecord
 
 STYLES = {"created": "cyan", "active": "green", "paused": "yellow"}
@@ -19,7 +18,7 @@ STYLES = {"created": "cyan", "active": "green", "paused": "yellow"}
 
 def show_sessions(found: Sequence[SessionRecord]) -> None:
     """A table, one session a row."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("id", no_wrap=True)
     table.add_column("user", overflow="fold", ratio=1)
     table.add_column("status", no_wrap=True)
@@ -53,7 +52,7 @@ def show_session(session: SessionRecord, state: Mapping[str, Any]) -> None:
         ("status", _status(session)),
         ("events", f"{session['events']:,}"),
         ("version", str(session["version"])),
-        ("metadata", _json(session["metadata"]) if session["metadata"] else ""),
+        ("metadata", plain(session["metadata"]) if session["metadata"] else ""),
         ("begun", ago(session["created_at"])),
         ("changed", ago(session["updated_at"])),
         ("by", session["created_by"] or ""),
@@ -67,7 +66,7 @@ def show_session(session: SessionRecord, state: Mapping[str, Any]) -> None:
         values.add_column(style="cyan", overflow="fold")
         values.add_column(overflow="fold")
         for key in sorted(state):
-            values.add_row(Text(one_line(key)), Text(clean(_json(state[key]))))
+            values.add_row(Text(one_line(key)), Text(clean(plain(state[key]))))
         parts += ["", Text("state", "dim"), values]
     out.print(Panel(Group(*parts), title=f"[cyan]{session['id']}[/]", title_align="left"))
 
@@ -76,7 +75,7 @@ def show_events(events: Sequence[SessionEvent]) -> None:
     """A table, one event a row, in their order."""
     if not events:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("event", justify="right", style="dim", no_wrap=True)
     table.add_column("when", no_wrap=True)
     table.add_column("by", overflow="fold")
@@ -86,11 +85,6 @@ def show_events(events: Sequence[SessionEvent]) -> None:
             str(event["position"]),
             ago(event["at"]),
             Text(one_line(event["author"] or "-")),
-            Text(clean(_json(event["event"]))),
+            Text(clean(plain(event["event"]))),
         )
     out.print(table)
-
-
-def _json(value: Any) -> str:
-    """Text as it is, all else as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -22,6 +22,8 @@ WITH_EXAMPLE = (
     "forget-source",
     "runs",
     "undo",
+    *("context", "replay", "goals", "decisions", "patterns", "events", "snapshot"),
+    *(f"tasks {name}" for name in ("list", "show")),
     *(f"documents {name}" for name in ("index", "sync", "list", "search", "delete")),
     *(f"sessions {name}" for name in ("list", "show", "events", "end")),
 )

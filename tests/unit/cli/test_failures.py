@@ -16,6 +16,7 @@ from recollect.protocol.errors import NotFound
         ({"session_id": "x"}, "recollect sessions list"),
         ({"document_id": "x"}, "recollect documents list"),
         ({"run_id": "x"}, "recollect runs"),
+        ({"namespace": "user:a", "task_id": "x"}, "recollect list --type task"),
     ],
 )
 def test_what_was_not_found_is_looked_for_where_such_things_are_shown(
