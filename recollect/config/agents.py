@@ -50,6 +50,9 @@ class ContextSettings(Struct, frozen=True):
         "rather too high; auto takes what tiktoken has on disk, else the estimate."))] = "auto"
     receipts_kept_days: Annotated[float, Meta(gt=0, le=36_500, description=(
         "How long it is known which context was given."))] = 90.0
+    receipts_max: Annotated[int, Meta(ge=1, le=100_000_000, description=(
+        "Contexts that were given to one identity of which that is known; the oldest make room."
+        ))] = 20_000
 
 
 class LearningSettings(Struct, frozen=True):

@@ -302,6 +302,7 @@ class Assembly:
                 accesses,
                 event_ids,
                 random.SystemRandom(),
+                settings.context.receipts_max,
             ),
             GroupService(storage, store, validator, ids),
             SessionService(states, store, validator, ids),

@@ -73,6 +73,11 @@ ERASE = (
     "DELETE FROM pattern_evidence WHERE pattern_num = ?",
     "DELETE FROM pattern_evidence WHERE execution_num = ?",
     *(f"DELETE FROM {table} WHERE num = ?" for table in TYPED),
+    # What a context was asked for is often what the memory of the task says.
+    """
+    UPDATE receipts SET task_id = NULL, task_description = ''
+    WHERE id IN (SELECT receipt_id FROM receipt_items WHERE num = ?)
+    """,
 )
 
 

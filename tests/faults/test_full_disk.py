@@ -51,18 +51,24 @@ def live_through(
             set(refusals) == {"storage_full"}, f"writes were refused as {sorted(set(refusals))}"
         )
         known = log.entries()[0]
+        given = client.assemble_context(known.content)
         reads = {
             "get": client.get_memory(known.memory_id, include_deleted=True),
             "history": client.history(known.memory_id),
             "search": client.search_memory("remembers"),
             "semantic": client.semantic_search(known.content),
             "list": client.list_memories(limit=5),
+            "context": given,
             "count": client.count(),
             "stats": client.stats(),
             "ping": client.ping(),
         }
         for name, answer in reads.items():
             trial.check(answer["status"] == "success", f"{name} on a full disk: {answer}")
+        trial.check(
+            given["count"] > 0 and (given["receipt_id"] is None) == ("degraded" in given),
+            f"a context on a full disk: {given}",
+        )
         folder = process.data.parent / f"backup-{number}"
         backup = wire.code_of(cast(dict[str, Any], client.backup(str(folder))))
         trial.check(

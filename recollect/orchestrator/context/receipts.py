@@ -20,6 +20,13 @@ TRIM_RECEIPTS = 500
 OLD = "SELECT id FROM receipts WHERE at_us < ? ORDER BY at_us, id LIMIT ?"
 TRIM_ITEMS = f"DELETE FROM receipt_items WHERE receipt_id IN ({OLD})"
 TRIM = f"DELETE FROM receipts WHERE id IN ({OLD}) RETURNING 1"
+SURPLUS = """
+SELECT id FROM receipts WHERE identity = ? ORDER BY at_us DESC, id DESC LIMIT ? OFFSET ?
+"""
+FORGET = (
+    "DELETE FROM receipt_items WHERE receipt_id = ?",
+    "DELETE FROM receipts WHERE id = ?",
+)
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -83,6 +90,13 @@ def write(transaction: WriteTransaction, receipt: Receipt, items: Sequence[Item]
     """Store a receipt. No memory changes by it, so it is no change that is followed or audited."""
     transaction.insert(INSERT, [msgspec.structs.astuple(receipt)])
     transaction.insert(INSERT_ITEM, map(msgspec.structs.astuple, items))
+
+
+def make_room(transaction: WriteTransaction, identity: str, kept_max: int) -> None:
+    """Forget the oldest receipts of an identity that has too many, a bounded number at a time."""
+    for surplus in transaction.execute(SURPLUS, (identity, TRIM_RECEIPTS, kept_max)):
+        for statement in FORGET:
+            transaction.execute(statement, surplus)
 
 
 def find(session: Session, receipt_id: str) -> tuple[Receipt, list[Item]] | None:

@@ -2,8 +2,9 @@
 within the budget.
 
 A short memory is worth more for its tokens than a long one that helps as much, but not in
-proportion: otherwise crumbs would always win. What is like something chosen before is worth less;
-what says the same is left out. A tier that has given much gives way to one that has given little.
+proportion: otherwise crumbs would always win. What is like something chosen before is worth less,
+and what is like many still less; what says the same is left out. A tier that has given much gives
+way to one that has given little.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from recollect.orchestrator.tokens import TokenCounter
 LENGTH_EXPONENT = 0.3
 LIKENESS_RATE = 0.5
 """How much of its worth a memory loses if one just like it was chosen."""
+CROWD_LIKENESS = 0.8
+CROWD_RATE = 0.15
+"""From such a likeness on, each one that was chosen makes it worth still less."""
 LIVE_SHARE = 0.25
 FIRST_SHARE = 0.5
 """How much of the budget may go to how things stand, and to what comes first."""
@@ -117,12 +121,12 @@ class Selection:
         first = np.array([considered.first for considered, _ in self._quoted])
         tiers = np.array([considered.tier for considered, _ in self._quoted])
         matrix = _matrix([considered for considered, _ in self._quoted])
-        likeness = np.zeros(len(merit))
+        likeness, crowd = np.zeros(len(merit)), np.zeros(len(merit))
         open_ = np.ones(len(merit), dtype=bool)
         spent_first = 0
         spent = dict.fromkeys(set(tiers.tolist()), 0)
         while open_.any() and self._left >= min(least, piece_max):
-            worth = merit * (1 - LIKENESS_RATE * likeness)
+            worth = merit * (1 - LIKENESS_RATE * likeness) / (1 + CROWD_RATE * crowd)
             for tier, given in spent.items():
                 worth[tiers == tier] /= 1 + given / self._tokens_max
             ahead = open_ & first
@@ -137,7 +141,9 @@ class Selection:
             self._left -= pick.tokens
             spent[pick.considered.tier] += pick.tokens
             spent_first += pick.tokens if pick.considered.first else 0
-            likeness = np.maximum(likeness, np.clip(matrix @ matrix[place], 0.0, 1.0))
+            alike = np.clip(matrix @ matrix[place], 0.0, 1.0)
+            likeness = np.maximum(likeness, alike)
+            crowd += alike >= CROWD_LIKENESS
 
     def _fitted(self, place: int, tokens: int, piece_max: int) -> Pick | None:
         """A memory whole, or cut to what there is room for if it is worth that."""

@@ -119,27 +119,30 @@ class TierSearch:
         words = intent.search_text
         vector, by_words = await asyncio.gather(
             self._vector(meaning, intent),
-            asyncio.gather(*(self._by_words(words, scope) for scope in scopes)),
+            self._by_words(words, scopes),
         )
+        hits_in: Sequence[Hits | None] = by_words or [None] * len(scopes)
         asked = Asked(call, operation.task_description, intent, meaning, vector)
         found = await asyncio.gather(
             *(
                 self._storage.read(partial(self._found, asked, scope, hits))
-                for scope, hits in zip(scopes, by_words, strict=True)
+                for scope, hits in zip(scopes, hits_in, strict=True)
             )
         )
         first = await pinned
         considered, weighed = await self._storage.read(
             lambda session: self._weighed(session, asked, operation, found, first)
         )
-        degraded = [WORDLESS] if None in by_words else []
+        degraded = [WORDLESS] if by_words is None else []
         degraded += [MEANINGLESS] if vector is None else []
         return Looked(considered, weighed, " ".join(degraded) or None)
 
-    async def _by_words(self, words: str, scope: Scope) -> Hits | None:
+    async def _by_words(self, words: str, scopes: Sequence[Scope]) -> list[Hits] | None:
         try:
             return await self._storage.read(
-                lambda session: self._gathering.by_words(session, words, scope, self._depth)
+                lambda session: self._gathering.by_words_in_each(
+                    session, words, scopes, self._depth
+                )
             )
         except Unsupported:
             return None

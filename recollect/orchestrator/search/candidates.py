@@ -61,6 +61,13 @@ class Gathering:
         home = self._nearest.home(session, scope)
         return self._lexical.find(session, words, scope.condition, depth, 0, home)
 
+    def by_words_in_each(
+        self, session: Session, words: str, scopes: Sequence[Scope], depth: int
+    ) -> list[list[tuple[int, float]]]:
+        """The best by their words in each of some scopes of one namespace; matched only once."""
+        matches = self._lexical.match(session, words, self._nearest.home(session, scopes[0]))
+        return [matches.best(scope.condition, depth) for scope in scopes]
+
     def gather(
         self,
         session: Session,

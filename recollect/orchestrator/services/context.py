@@ -30,6 +30,9 @@ from recollect.protocol.operations import AssembleContext, ReplayContext
 
 log = structlog.get_logger()
 
+LOOKS_AFTER = 100
+"""Receipts after which, on average, those of an identity are counted."""
+
 
 class ContextService:
     """Gives contexts, and knows which it gave."""
@@ -45,6 +48,7 @@ class ContextService:
         accesses: AccessLog,
         ids: IdSource,
         randomness: random.Random,
+        receipts_max: int,
     ) -> None:
         self._storage = storage
         self._search = search
@@ -54,6 +58,7 @@ class ContextService:
         self._accesses = accesses
         self._ids = ids
         self._randomness = randomness
+        self._receipts_max = receipts_max
         self._replaying = Replaying(store)
 
     @reads(AssembleContext)
@@ -81,7 +86,7 @@ class ContextService:
         receipt_id, unwritten = await self._receipt(call, operation, nonce, selected)
         for pick in selected.picks:
             self._accesses.note(pick.considered.row.id, call.now_us)
-        return self._answer(operation, looked, selected, receipt_id, unwritten)
+        return self._answer(operation, looked, pieces, selected, receipt_id, unwritten)
 
     @reads(ReplayContext)
     async def replay_context(self, call: Call, operation: ReplayContext) -> records.ContextReplayed:
@@ -90,20 +95,23 @@ class ContextService:
             lambda session: self._replaying.replay(call, session, operation.receipt_id)
         )
         receipt = replayed.receipt
-        complete = not replayed.missing
+        tokens, tokenizer = receipt.tokens, receipt.tokenizer
+        if replayed.missing:
+            tokens = await asyncio.to_thread(self._counter.count, replayed.text)
+            tokenizer = self._counter.name
         return {
             "status": "success",
             "receipt_id": receipt.id,
             "context": replayed.text,
             "chunks": replayed.chunks,
             "count": len(replayed.chunks),
-            "tokens": receipt.tokens if complete else self._counter.count(replayed.text),
+            "tokens": tokens,
             "max_tokens": receipt.tokens_max,
-            "tokenizer": receipt.tokenizer if complete else self._counter.name,
+            "tokenizer": tokenizer,
             "task_description": receipt.task_description,
             "assembled_at": to_iso(receipt.at_us),
             "assembled_for": receipt.identity,
-            "complete": complete,
+            "complete": not replayed.missing,
             "missing": replayed.missing,
         }
 
@@ -176,6 +184,9 @@ class ContextService:
 
         def write(transaction: WriteTransaction) -> None:
             receipts.write(transaction, receipt, items)
+            # Counting looks at all of them, so it is not done each time: a tenth more may be there.
+            if not self._randomness.randrange(min(LOOKS_AFTER, 1 + self._receipts_max // 10)):
+                receipts.make_room(transaction, call.identity, self._receipts_max)
 
         try:
             await self._storage.write(write)
@@ -190,6 +201,7 @@ class ContextService:
         self,
         operation: AssembleContext,
         looked: Looked,
+        pieces: list[LivePiece],
         selected: Selected,
         receipt_id: str | None,
         unwritten: str | None,
@@ -223,7 +235,7 @@ class ContextService:
         if not chunks:
             answer["note"] = (
                 f"Nothing of what was found fits into {operation.max_tokens:,} tokens."
-                if looked.weighed
+                if looked.weighed or pieces
                 else "Nothing is remembered that would help."
             )
         if degraded := " ".join(part for part in (looked.degraded, unwritten) if part):

@@ -535,6 +535,7 @@ CREATE TABLE receipt_items (
 ) WITHOUT ROWID;
 INSERT INTO receipt_items VALUES('01a1ecd6-0755-7043-a185-88332f7ce670',0,15,'01a1ecd6-06fb-7022-9139-26e35dec8e36',1,'working',1.0423065495996624,98,NULL);
 INSERT INTO receipt_items VALUES('01a1ecd6-0755-7043-a185-88332f7ce670',1,16,'01a1ecd6-06fd-7079-bcca-39e354a4dd26',2,'working',1.0111542704726566,96,NULL);
+CREATE INDEX receipt_items_by_num ON receipt_items (num);
 
 DROP TABLE IF EXISTS receipts;
 CREATE TABLE receipts (
@@ -552,6 +553,7 @@ CREATE TABLE receipts (
 ) WITHOUT ROWID;
 INSERT INTO receipts VALUES('01a1ecd6-0755-7043-a185-88332f7ce670',1794974811966909,'local','archivist','project:kitchen','knead','Knead a dough',256,300,'estimate','{"nonce":"secipotaco","live":[],"format":1}');
 CREATE INDEX receipts_by_age ON receipts (at_us, id);
+CREATE INDEX receipts_by_identity ON receipts (identity, at_us, id);
 
 DROP TABLE IF EXISTS relationships;
 CREATE TABLE relationships (

@@ -201,6 +201,8 @@ STATEMENTS = {
     "what was given": receipts.SELECT_ITEMS,
     "old receipts": receipts.TRIM,
     "what old receipts name": receipts.TRIM_ITEMS,
+    "receipts of an identity": receipts.SURPLUS,
+    **{f"forget a receipt {at}": sql for at, sql in enumerate(receipts.FORGET)},
     "what a task is recorded as": belonging.OWN_RECORD,
     "what belongs to a task": belonging.OF_TASK.format(condition=ALIVE),
     "what hangs on a task": belonging.OF_RECORD.format(condition=ALIVE),

@@ -156,6 +156,7 @@ CREATE TABLE receipts (
     frame TEXT NOT NULL
 );
 CREATE INDEX receipts_by_age ON receipts (at_us, id);
+CREATE INDEX receipts_by_identity ON receipts (identity, at_us, id);
 CREATE TABLE receipt_items (
     receipt_id TEXT NOT NULL,
     position BIGINT NOT NULL,
@@ -170,6 +171,7 @@ CREATE TABLE receipt_items (
     chars BIGINT,
     PRIMARY KEY (receipt_id, position)
 );
+CREATE INDEX receipt_items_by_num ON receipt_items (num);
 
 -- Some runs are gone on with when they were broken off, by the next that is about the same.
 ALTER TABLE runs ADD COLUMN scope TEXT;
