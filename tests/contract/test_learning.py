@@ -16,6 +16,7 @@ from recollect.protocol.operations import (
     ForgetSource,
     GetMemory,
     LogDecision,
+    Migrate,
     PatternFeedback,
     Purge,
     Recall,
@@ -26,6 +27,7 @@ from recollect.protocol.operations import (
     StoreExecution,
     StoreGoal,
     TaskContext,
+    UpdateMemory,
 )
 from tests.harness.somebody import somebody
 from tests.harness.worlds import World
@@ -302,6 +304,33 @@ def test_patterns_are_searched_by_an_expression_over_their_types(world: World) -
             patterns(world, bad)
         assert refused.value.details["field"] == "task_type"
         assert isinstance(refused.value.details["position"], int)
+
+
+def test_who_does_not_say_what_was_to_be_done_is_taught_all_the_same(world: World) -> None:
+    for number, (_, summary, success) in enumerate(DEPLOYS * 2):
+        world(StoreExecution(f"t{number}", summary, success, namespace=NAMESPACE))
+    told = [one for pattern in patterns(world) for one in pattern["recommended_context"]]
+    assert any(line.startswith("Do: took a backup first") for line in told)
+    # However long the only line is, it is stored.
+    world(StoreExecution("long", "word " * 25_000, True, namespace=NAMESPACE))
+
+
+def test_what_happened_is_not_rewritten(world: World) -> None:
+    execution_id = store(world, *DEPLOYS[0])["execution_id"]
+    for change in ({"content": "It was otherwise."}, {"value": 1}):
+        with pytest.raises(errors.InvalidArgument, match="one of executions"):
+            world(UpdateMemory(execution_id, change))
+    world(UpdateMemory(execution_id, {"tags": ["seen"]}))
+    [found] = world(SearchSimilar(DEPLOYS[0][0]))["results"]
+    assert (found["execution_summary"], found["tags"]) == (DEPLOYS[0][1], ["seen"])
+
+
+def test_an_execution_that_moves_on_is_found_all_the_same(world: World) -> None:
+    store_all(world, DEPLOYS)
+    world.clock.advance(40 * 86_400)
+    assert world(Migrate(NAMESPACE))["to_longterm"] == len(DEPLOYS)
+    assert world(SearchSimilar(DEPLOYS[0][0], 10, 0.3))["count"] == len(DEPLOYS)
+    assert len(patterns(world)[0]["executions"]) == len(DEPLOYS)
 
 
 def test_bad_input_writes_nothing(world: World) -> None:

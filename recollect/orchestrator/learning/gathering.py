@@ -42,6 +42,11 @@ class Lived(msgspec.Struct, frozen=True):
     description: str
     outcome: Outcome
 
+    @property
+    def undescribed(self) -> bool:
+        """Whether the description is only how the summary begins."""
+        return self.outcome.summary.lstrip().startswith(self.description)
+
 
 class Material(msgspec.Struct, frozen=True, eq=False):
     """All that one lesson is made from."""
@@ -63,7 +68,9 @@ class Material(msgspec.Struct, frozen=True, eq=False):
 
     def compared(self) -> Contrast:
         """What sets those that went well apart."""
-        words = frozenset[str]().union(*(words_of(one.description) for one in self.lived))
+        # Where nobody said what was to be done, the description is what was done.
+        said = (one.description for one in self.lived if not one.undescribed)
+        words = frozenset[str]().union(*map(words_of, said))
         return contrast([one.outcome for one in self.lived], words)
 
 

@@ -32,6 +32,7 @@ log = structlog.get_logger()
 # What happened: the same may happen twice, so consolidation leaves it alone.
 MEMORY_TYPE = "episodic"
 TASK_TYPE_DEFAULT = "general"
+FIRST_LINE_CHARS_MAX = 1_000
 
 
 class LearningService:
@@ -119,7 +120,7 @@ class LearningService:
             num=0,
             task_id=operation.task_id,
             task_type=task_type or TASK_TYPE_DEFAULT,
-            task_description=(description or summary.strip().partition("\n")[0]).strip(),
+            task_description=(description or _first_line(summary)).strip(),
             summary=summary,
             success=int(operation.success),
             error_patterns="[]",
@@ -196,3 +197,7 @@ class LearningService:
         for one, _ in found:
             self._reuse.note(one.row.num)
         return [record_of(one, self._reuse.pending, score) for one, score in found]
+
+
+def _first_line(summary: str) -> str:
+    return summary.strip().partition("\n")[0][:FIRST_LINE_CHARS_MAX]
