@@ -144,8 +144,14 @@ def _signature_of(operation: type[Operation[Any]]) -> Signature:
     from inspect import Parameter, Signature, signature
 
     plain = get_type_hints(operation)
+    # A default that is made anew for each call is shown as what is made.
+    made = {
+        field.name: field.default_factory()
+        for field in msgspec.structs.fields(operation)
+        if field.default_factory is not msgspec.NODEFAULT
+    }
     declared = [
-        parameter.replace(annotation=plain[name])
+        parameter.replace(annotation=plain[name], default=made.get(name, parameter.default))
         for name, parameter in signature(operation).parameters.items()
     ]
     own = Parameter("self", Parameter.POSITIONAL_ONLY)

@@ -59,9 +59,14 @@ def _operation(cls: type[Operation[Any]]) -> str:
 
 
 def _row(field: msgspec.structs.FieldInfo) -> str:
-    default = "required" if field.required else f"`{field.default!r}`"
+    default = "required" if field.required else f"`{_default(field)!r}`"
     kind = type_text(field.type).replace("|", "\\|")
     return f"| `{field.name}` | {kind} | {default} | {description(field.type)} |"
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    made = field.default_factory
+    return field.default if made is msgspec.NODEFAULT else made()
 
 
 def _result(cls: type[Operation[Any]]) -> Any:

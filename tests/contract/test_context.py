@@ -111,6 +111,7 @@ def test_how_things_stand_comes_first(world: World) -> None:
     world(ops.SetActiveTask("loading", {"barrels": 12}, namespace=HOME))
     world(ops.UpdateMetric("tide_m", 1.5, namespace=HOME))
     world(ops.PushEvent("weather", {"wind": "north"}, namespace=HOME))
+    world(ops.PushEvent("anchored", namespace=HOME))
     critical = world(ops.PushEvent("leak", {"hold": 2}, True, namespace=HOME))["memory_id"]
     world(ops.UpdateMetric("elsewhere", 1, namespace="project:other"))
     answer = assemble(world)
@@ -119,7 +120,8 @@ def test_how_things_stand_comes_first(world: World) -> None:
     assert [chunk["collection"] for chunk in live] == ["active_tasks", "metrics", "events"]
     assert '{"barrels":12}' in live[0]["text"]
     assert live[1]["text"] == "tide_m: 1.5"
-    assert "north" in live[2]["text"]
+    anchored, weather = live[2]["text"].splitlines()
+    assert anchored.endswith(" anchored") and weather.endswith(' weather: {"wind":"north"}')
     # What is critical is a memory, and so it is given: before what was only found.
     assert given(answer)[3] == critical
     assert not any(

@@ -17,6 +17,7 @@ from recollect.orchestrator.context.neutral import neutral
 from recollect.orchestrator.operational.state import OperationalState
 from recollect.orchestrator.rows import encode_json
 from recollect.protocol.operations.context import ContextTier
+from recollect.protocol.records import EventRecord
 
 TIER: ContextTier = "operational"
 EVENTS, METRICS, TASKS = 20, 50, 20
@@ -52,12 +53,13 @@ def live_pieces(state: OperationalState, task_id: str | None) -> list[LivePiece]
     return [
         *_pieces("active_tasks", tasks, lambda t: f"{t['task_id']}: {_json(t['state'])}"),
         *_pieces("metrics", state.metrics, lambda m: f"{m['key']}: {_json(m['value'])}"),
-        *_pieces(
-            "events",
-            events,
-            lambda e: f"{minute(e['at'])} {e['category']}: {_json(e['data'])}",
-        ),
+        *_pieces("events", events, _event_line),
     ]
+
+
+def _event_line(event: EventRecord) -> str:
+    line = f"{minute(event['at'])} {event['category']}"
+    return line if event["data"] is None else f"{line}: {_json(event['data'])}"
 
 
 def critical_ids(state: OperationalState, now_us: int) -> list[str]:

@@ -30,7 +30,9 @@ class LogDecision(LogDecisionOptions, frozen=True):
     options: Annotated[list[str], Meta(description="What could have been chosen.")]
     choice: Annotated[str, Meta(min_length=1, description="What was chosen, of these or another.")]
     reasoning: Annotated[str, Meta(description="Why.")] = ""
-    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure the choice was.")] = 0.5
+    confidence: Annotated[
+        float, Meta(ge=0, le=1, description="From 0 to 1: how sure the choice was.")
+    ] = 0.5
     goal_id: Annotated[str | None, Meta(description="The goal that it serves.")] = None
     task_id: Annotated[
         str | None, Meta(description="The task that it was made for; the call's own if absent.")

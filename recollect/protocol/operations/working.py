@@ -236,7 +236,7 @@ class GetAgentState(GetAgentStateOptions, frozen=True):
 
 class SavePreferenceOptions(Operation[records.ValueSaved], frozen=True, kw_only=True):
     namespace: fields.Namespace = fields.DEFAULT_NAMESPACE
-    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure it is.")] = 1.0
+    confidence: Annotated[float, Meta(ge=0, le=1, description="From 0 to 1: how sure it is.")] = 1.0
     expected_version: fields.ExpectedVersion = None
 
 
