@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from recollect.config.agents import ContextSettings
 from recollect.config.settings import EmbeddingSettings, Settings
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.context import receipts
 from recollect.orchestrator.tokens import Estimate
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
@@ -304,6 +306,21 @@ def test_a_receipt_does_not_repeat_a_task_that_was_purged(world: World) -> None:
     assert (again["task_description"], again["missing"]) == ("", given(answer)[1:])
     assert "tide_m" in again["context"] and "zkqvmarkerk" not in str(again)
     assert "zkqvmarkerk" not in world.run(awaited(world.storage.read(stored_receipts)))
+
+
+def test_what_is_purged_before_its_receipt_is_written_is_not_repeated_by_it(world: World) -> None:
+    add(world, "The brig is here")
+    receipt, [item] = world.run(awaited(world.storage.read(partial(found, assemble(world)))))
+    late = msgspec.structs.replace(receipt, id="late", task_description="Load zkqvmarkerk")
+    gone = msgspec.structs.replace(item, receipt_id="late", num=item.num + 1_000)
+    world.run(awaited(world.storage.write(lambda t: receipts.write(t, late, [gone]))))
+    again = world(ops.ReplayContext("late"))
+    assert (again["task_description"], again["missing"]) == ("", [item.memory_id])
+    assert world(ops.ReplayContext(receipt.id))["task_description"] == TASK
+
+
+def found(answer: Any, session: Any) -> Any:
+    return receipts.find(session, answer["receipt_id"])
 
 
 def stored_receipts(session: Any) -> str:

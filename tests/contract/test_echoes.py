@@ -46,6 +46,7 @@ READS: dict[str, Callable[[str], Operation[Any]]] = {
     "semantic_search": lambda id_: ops.SemanticSearch("green tea"),
     "recall": lambda id_: ops.Recall("What does Anna prefer?"),
     "search_namespace": lambda id_: ops.SearchNamespace(HOME),
+    "assemble_context": lambda id_: ops.AssembleContext("What does Anna drink?", namespace=HOME),
 }
 
 

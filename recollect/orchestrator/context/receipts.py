@@ -28,6 +28,15 @@ FORGET = (
     "DELETE FROM receipts WHERE id = ?",
 )
 
+# Whatever was purged since it was found took with it what the context was asked for.
+FORGET_TASK = """
+UPDATE receipts SET task_id = NULL, task_description = ''
+WHERE id = ? AND EXISTS (
+    SELECT 1 FROM receipt_items i WHERE i.receipt_id = receipts.id
+    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.num = i.num)
+)
+"""
+
 
 class Frame(msgspec.Struct, frozen=True):
     """What makes the fences of a context its own, and how things stood."""
@@ -90,6 +99,7 @@ def write(transaction: WriteTransaction, receipt: Receipt, items: Sequence[Item]
     """Store a receipt. No memory changes by it, so it is no change that is followed or audited."""
     transaction.insert(INSERT, [msgspec.structs.astuple(receipt)])
     transaction.insert(INSERT_ITEM, map(msgspec.structs.astuple, items))
+    transaction.execute(FORGET_TASK, (receipt.id,))
 
 
 def make_room(transaction: WriteTransaction, identity: str, kept_max: int) -> None:

@@ -117,6 +117,8 @@ class Echoes:
             if isinstance(found, list):
                 shown = [item.get("memory", item) for item in found]
                 return self._served_many(call, agent, shown)
+        if chunks := answer.get("chunks"):
+            self._served_many(call, agent, _whole(chunks))
 
     def _served_many(self, call: Call, agent: str, memories: list[Any]) -> None:
         served = self._agents.get((call.identity, agent))
@@ -145,6 +147,15 @@ class Echoes:
         since_us = call.now_us - self._window_us
         view.sort_in(self._text_of, since_us)
         return Likely(view, since_us)
+
+
+def _whole(chunks: Any) -> list[Any]:
+    """The memories that a context quotes from their beginning to their end."""
+    return [
+        {"id": chunk["memory_id"], "content": chunk["text"]}
+        for chunk in (chunks if isinstance(chunks, list) else ())
+        if chunk["memory_id"] is not None and not chunk["truncated"]
+    ]
 
 
 def echoes_of(settings: TrustSettings, cache: LocalCache[CachedMemory] | None) -> Echoes | None:

@@ -202,6 +202,7 @@ STATEMENTS = {
     "old receipts": receipts.TRIM,
     "what old receipts name": receipts.TRIM_ITEMS,
     "receipts of an identity": receipts.SURPLUS,
+    "a receipt of what is gone": receipts.FORGET_TASK,
     **{f"forget a receipt {at}": sql for at, sql in enumerate(receipts.FORGET)},
     "what a task is recorded as": belonging.OWN_RECORD,
     "what belongs to a task": belonging.OF_TASK.format(condition=ALIVE),
