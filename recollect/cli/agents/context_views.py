@@ -57,15 +57,17 @@ def show_pieces(chunks: Sequence[ContextChunk], *, full_ids: bool) -> None:
         return
     full = shows_full_ids(full_ids)
     table = bare_table()
+    table.add_column("n", no_wrap=True, justify="right", style="dim")
     table.add_column("id", no_wrap=True, style="cyan")
     table.add_column("tier", no_wrap=True)
     table.add_column("piece", ratio=1, overflow="fold")
     table.add_column("trust", no_wrap=True, justify="right")
     table.add_column("tokens", no_wrap=True, justify="right")
-    columns = max(20, out.width - (80 if full else 52))
+    columns = max(20, out.width - (72 if full else 44))
     for chunk in chunks:
         memory_id = chunk["memory_id"] or "-"
         table.add_row(
+            str(chunk["n"]),
             Text(one_line(memory_id if full else short_id(memory_id))),
             Text(one_line(chunk["tier"])),
             _piece(chunk, columns),

@@ -44,7 +44,7 @@ def test_a_context_is_printed_and_replayed_to_the_letter(recollect: CommandLine)
     assert (again.code, again.out) == (0, given.out)
     assert "for: Deploy the web shop" in again.err
     pieces = recollect("replay", receipt, "--pieces")
-    assert pieces.out.split()[:5] == ["id", "tier", "piece", "trust", "tokens"]
+    assert pieces.out.split()[:6] == ["n", "id", "tier", "piece", "trust", "tokens"]
     assert recollect("replay", receipt, "--json").json()["receipt_id"] == receipt
 
 

@@ -40,6 +40,7 @@ def lines(screen: Console) -> list[str]:
 
 def chunk(**fields: Any) -> Any:
     return {
+        "n": 3,
         "memory_id": ID,
         "version": 2,
         "tier": "working",
@@ -189,8 +190,8 @@ def event(**fields: Any) -> Any:
 def test_a_piece_says_what_it_is_where_it_comes_from_and_what_it_costs(screen: Console) -> None:
     context_views.show_pieces([chunk()], full_ids=False)
     _, first, *rest = lines(screen)
-    assert first == "12345678 working Deploy the shop. 0.9 1,200"
-    assert rest == ["tasks · version 2 · runbook", "ann · 3 hours ago", "project:shop · cut"]
+    assert first == "3 12345678 working Deploy the shop. 0.9 1,200"
+    assert rest == ["tasks · version 2 · runbook · ann", "3 hours ago · project:shop · cut"]
 
 
 def test_a_context_is_written_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
