@@ -206,7 +206,8 @@ class Planting:
         return Secret("a tree", (root,), tuple(words), tuple(texts), cascade=True)
 
     def _task(self) -> Secret:
-        """A task with its steps, a goal; also what was written over of them."""
+        """A task with its steps, a goal; also what was written over of them, and what it was asked
+        context for."""
         home = "app:secrets"
         words = [self.word() for _ in range(10)]
         name, goal, what, then, tool, given, came, first, second, reason = words
@@ -217,6 +218,8 @@ class Planting:
         self._client.update_task_status(name, "completed", second, namespace=home)
         self._client.set_task_phase(name, "blocked", reason, namespace=home)
         task_id = self._client.save_task(then, name, namespace=home)["memory_id"]
+        given_for = self._client.assemble_context(then, 2_000, task_id=name, namespace=home)
+        assert task_id in [chunk["memory_id"] for chunk in given_for["chunks"]]
         return Secret("a task", (task_id, goal_id), tuple(words), cascade=True)
 
     def _names(self) -> Secret:
@@ -249,7 +252,7 @@ class Planting:
         [pattern_id] = stored["patterns"]
         self._client.pattern_feedback(pattern_id, False)
         learned = self._client.extract_pattern(namespace="app:secrets")["patterns"]
-        assert how in learned[0]["summary"]
+        assert error in learned[0]["summary"]
         texts = (f"do what {what} says",)
         return Secret("what was learned", (*ids, pattern_id), tuple(words), texts)
 
