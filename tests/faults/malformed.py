@@ -353,6 +353,12 @@ class Maker:
             (1, self.wrong_frames),
         ]
 
+    def every_good_body(self) -> Iterator[tuple[str, Case]]:
+        """Every operation as it should be asked for."""
+        for name, body in self._good.bodies.items():
+            self._number += 1
+            yield f"good {name}", [self._request(name, body)]
+
     def every_nasty_field(self) -> Iterator[tuple[str, Case]]:
         """Every field of every operation with strange values, and those one level down: with all
         of them at the full count, else with some that chance chooses for each field."""
