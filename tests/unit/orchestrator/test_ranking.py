@@ -384,3 +384,19 @@ def test_diversity_puts_what_differs_before_what_repeats() -> None:
     assert [item.num for item in diversify(ranked, vectors, 0.5)] == [1, 3, 2]
     assert diversify(ranked, vectors, 1.0) == ranked
     assert sorted(item.num for item in diversify(ranked, {}, 0.3)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("Plan the next step of the release", set()),
+        ("It is done. Deploy the shop", set()),
+        ("Ask Plan about the release", {"planner"}),
+        ("Walt said so", set()),
+        ("What did Walt say?", {"walter"}),
+        ("Alex said so", {"alexandra"}),
+    ],
+)
+def test_what_is_to_be_done_is_nobody_s_short_name(query: str, meant: set[str]) -> None:
+    known = ["planner", "deployer", "walter", "alexandra"]
+    assert set(read_query(query, known, NOW_US).authors) == meant

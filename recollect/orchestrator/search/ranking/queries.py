@@ -41,6 +41,7 @@ _first = re.compile(
     r"used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|the change))\b",
     re.IGNORECASE,
 ).search
+_beginnings = re.compile(r"(?:^|[.!?:;]\s|\n)\W*([^\W_][\w-]*)").findall
 _told_me = re.compile(
     r"\b(?:did you|have you|you've|according to you)\b|"
     r"\b(?:you|your|the assistant|the bot|the ai)\s+(?:\w+\s+)?(?:said|say|told|tell|recommend\w*|"
@@ -120,6 +121,7 @@ def _without(text: str, names: list[str]) -> str:
 def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
     """The authors that a query means, with how sure that is, and what it calls them."""
     tokens = re.findall(r"[^\W_][\w-]*", query)
+    beginnings = frozenset(_beginnings(query))
     written: dict[str, list[str]] = {}
     for token in tokens:
         written.setdefault(token.lower(), []).append(token)
@@ -135,7 +137,7 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
             authors[name] = 1.0
             called[query[start : start + len(name)]] = None
             continue
-        forms = _written_as_name(name, written)
+        forms = _written_as_name(name, written, beginnings)
         if forms:
             authors[name] = 1.0
             called |= dict.fromkeys(forms)
@@ -144,7 +146,9 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
     return authors, list(called)
 
 
-def _written_as_name(name: str, written: dict[str, list[str]]) -> list[str]:
+def _written_as_name(
+    name: str, written: dict[str, list[str]], beginnings: frozenset[str]
+) -> list[str]:
     """How a query writes this name: all of it, its first part, or a short form of that."""
     first = _words(name)[0] if _words(name) else name
     for form in dict.fromkeys((name, first)):
@@ -160,8 +164,16 @@ def _written_as_name(name: str, written: dict[str, list[str]]) -> list[str]:
         for short, tokens in written.items()
         if 3 <= len(short) < len(first) and first.startswith(short) and short not in STOP_WORDS
         for token in tokens
-        if token[0].isupper() and token[1:].islower()
+        if token[0].isupper()
+        and token[1:].islower()
+        # "Plan the release" speaks to nobody called planner.
+        and not (token in beginnings and _does(short, first))
     ]
+
+
+def _does(verb: str, name: str) -> bool:
+    """Whether a name says who does something: deploy and deployer, plan and planner."""
+    return name in (f"{verb}er", f"{verb}or", f"{verb}r", f"{verb}{verb[-1]}er")
 
 
 def _spoken_of(query: str, known: set[str]) -> dict[str, float]:
