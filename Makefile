@@ -32,7 +32,7 @@ up: install
 
 # Two processes, each with its own files: most tests wait for something most of the time.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: install
 	$(BIN)/ruff check .

@@ -20,6 +20,11 @@ def orchestrator(tmp_path: Path) -> Iterator[OrchestratorProcess]:
         yield process
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that no process waits for another in the end."""
+    items.sort(key=lambda item: "tests/faults/" not in item.nodeid)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave no server behind; write down what became of the promises.
 

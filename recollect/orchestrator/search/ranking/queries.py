@@ -41,7 +41,7 @@ _first = re.compile(
     r"used to|previous(?:ly)?|former(?:ly)?|before (?:that|then|the change))\b",
     re.IGNORECASE,
 ).search
-_beginnings = re.compile(r"(?:^|[.!?:;]\s|\n)\W*([^\W_][\w-]*)").findall
+_beginnings = re.compile(r"(?:^|[.!?:;]\s|\n)\W{0,3}([^\W_][\w-]*)").findall
 _told_me = re.compile(
     r"\b(?:did you|have you|you've|according to you)\b|"
     r"\b(?:you|your|the assistant|the bot|the ai)\s+(?:\w+\s+)?(?:said|say|told|tell|recommend\w*|"
