@@ -21,7 +21,7 @@ HISTORIES = pick(200, 10_000)
 DAMAGED_INDEXES = pick(50, 1_000)
 FULL_DISKS = pick(5, 100)
 MALFORMED = pick(10_000, 1_000_000)
-NASTY_VALUES = pick(14, 1_000)
+NASTY_VALUES = pick(6, 1_000)
 """Strange values that each field of each operation is given."""
 BACKUPS = pick(5, 100)
 DRAINS = pick(5, 100)

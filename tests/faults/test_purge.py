@@ -25,7 +25,7 @@ ENVIRONMENT = {
     "RECOLLECT_INDEX_HEAD_MAX": str(HEAD_MAX),
     "RECOLLECT_LOGGING_LEVEL": "info",
 }
-CRASHES = counts.pick(6, 60)
+CRASHES = counts.pick(3, 60)
 REMAINING = "SELECT count(*) FROM memories WHERE namespace = 'app:ordinary'"
 
 
@@ -175,7 +175,7 @@ def test_a_crash_while_wiping_is_made_up_for_at_the_start(
             assert process.stop() == 0
             passes = chance.choice([1, 2, 3, chance.randint(4, 40)])
             process.start(RECOLLECT_FAILPOINTS=f"while_scrubbing:{passes}")
-            with process.client(timeout=8.0) as client:
+            with process.client(timeout=2.0) as client:
                 purged = purge_until_it_dies(client, secrets)
                 if process.running():
                     wiped(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -28,15 +29,28 @@ def change(data: Path, sql: str) -> None:
     connection.close()
 
 
-@pytest.fixture
-def stopped(recollect: CommandLine, orchestrator: OrchestratorProcess) -> Path:
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with five memories, one of them deleted, that nobody serves."""
-    with orchestrator.client() as client:
-        for number in range(5):
-            memory_id = client.add_memory(f"memory {number}")["memory_id"]
-        client.delete_memory(memory_id)
-    orchestrator.stop()
-    return orchestrator.data
+    with OrchestratorProcess(tmp_path_factory.mktemp("left") / "data") as process:
+        with process.client() as client:
+            for number in range(5):
+                memory_id = client.add_memory(f"memory {number}")["memory_id"]
+            client.delete_memory(memory_id)
+        process.stop()
+        return process.data
+
+
+@pytest.fixture
+def stopped(left: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(left, tmp_path / "data"))
+
+
+@pytest.fixture
+def doctor(tmp_path: Path) -> CommandLine:
+    """The command line where no endpoint is named."""
+    return CommandLine(tmp_path)
 
 
 def test_all_is_well_while_it_runs(
@@ -60,10 +74,8 @@ def test_it_finds_the_orchestrator_of_the_folder_by_itself(
     assert states(answer)["orchestrator"] == "ok"
 
 
-def test_while_nothing_runs_that_is_all_there_is_to_say(
-    recollect: CommandLine, stopped: Path
-) -> None:
-    answer = recollect("doctor", "--data", stopped, "--json")
+def test_while_nothing_runs_that_is_all_there_is_to_say(doctor: CommandLine, stopped: Path) -> None:
+    answer = doctor("doctor", "--data", stopped, "--json")
     assert answer.code == 0
     assert states(answer) == {**dict.fromkeys(ALL_CHECKS, "ok"), "orchestrator": "warn"}
 
@@ -79,12 +91,12 @@ def test_after_a_kill_it_reads_what_is_in_the_write_ahead_log(
     assert vectors["message"].startswith("1 living memory")
 
 
-def test_it_changes_nothing(recollect: CommandLine, stopped: Path) -> None:
+def test_it_changes_nothing(doctor: CommandLine, stopped: Path) -> None:
     before = (stopped / "recollect.db").read_bytes()
-    recollect("doctor", "--data", stopped)
+    doctor("doctor", "--data", stopped)
     assert (stopped / "recollect.db").read_bytes() == before
-    assert recollect("doctor", "--data", "nowhere").code == 0
-    assert not (recollect.folder / "nowhere").exists()
+    assert doctor("doctor", "--data", "nowhere").code == 0
+    assert not (doctor.folder / "nowhere").exists()
 
 
 @pytest.mark.parametrize(
@@ -109,16 +121,16 @@ def test_it_changes_nothing(recollect: CommandLine, stopped: Path) -> None:
     ],
 )
 def test_it_finds_what_is_wrong_in_the_database(
-    recollect: CommandLine, stopped: Path, sql: str, name: str, state: str
+    doctor: CommandLine, stopped: Path, sql: str, name: str, state: str
 ) -> None:
     change(stopped, sql)
-    answer = recollect("doctor", "--data", stopped, "--json")
+    answer = doctor("doctor", "--data", stopped, "--json")
     troubled = {n: s for n, s in states(answer).items() if s != "ok" and n != "orchestrator"}
     assert troubled == {name: state}
     assert answer.code == (1 if state == "fail" else 0)
     [found] = [check for check in answer.json()["checks"] if check["name"] == name]
     assert found["advice"]
-    shown = recollect("doctor", "--data", stopped).out
+    shown = doctor("doctor", "--data", stopped).out
     assert found["message"] in shown and found["advice"] in shown
 
 
@@ -136,7 +148,7 @@ def test_a_missing_vector_is_found_while_it_runs_and_healed_by_a_restart(
 
 @pytest.mark.parametrize("kind", ["nonsense", "flipped", "short"])
 def test_a_damaged_file_is_a_finding_and_no_traceback(
-    recollect: CommandLine, stopped: Path, kind: str
+    doctor: CommandLine, stopped: Path, kind: str
 ) -> None:
     path = stopped / "recollect.db"
     content = bytearray(path.read_bytes())
@@ -149,7 +161,7 @@ def test_a_damaged_file_is_a_finding_and_no_traceback(
         case "short":
             del content[len(content) // 2 :]
     path.write_bytes(content)
-    answer = recollect("doctor", "--data", stopped, "--json")
+    answer = doctor("doctor", "--data", stopped, "--json")
     assert answer.code == 1
     assert "fail" in states(answer).values()
     assert "Traceback" not in answer.err
