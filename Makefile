@@ -30,9 +30,9 @@ install: $(VENV)/.installed
 up: install
 	$(BIN)/recollect up --data $(DATA)
 
-# Two processes, each with its own files: most tests wait for something most of the time.
+# Three processes, each with its own files: most tests wait for something most of the time.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: install
 	$(BIN)/ruff check .
