@@ -15,6 +15,7 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.consolidation.as_seen import as_seen
 from recollect.orchestrator.consolidation.lineage import DERIVED_FROM, REPLACES, link
 from recollect.orchestrator.consolidation.runs import Item
 from recollect.orchestrator.consolidation.settling import CHANGED, UNFOUND, Settlement
@@ -171,12 +172,8 @@ def _as_seen(call: Call, session: Session, rows: Sequence[MemoryRow]) -> list[Me
     """Memories read anew; None if one of them is no longer in the version that was seen."""
     fresh = []
     for row in rows:
-        found = session.execute(SELECT_BY_NUM, (row.num,))
-        if not found:
+        now = as_seen(call, session, row)
+        if now is None:
             return None
-        now = MemoryRow(*found[0])
-        if now.version != row.version or not now.present or not now.alive(call.now_us):
-            return None
-        call.require(now.namespace, now.id, "write")
         fresh.append(now)
     return fresh

@@ -16,6 +16,7 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.consolidation.as_seen import as_seen
 from recollect.orchestrator.consolidation.lineage import DERIVED_FROM, link
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.runs import Item
@@ -24,8 +25,8 @@ from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow
-from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.orchestrator.tiers.planning import Summary
 
 ROWS_AT_ONCE = 50
@@ -74,7 +75,7 @@ class Moving:
     ) -> None:
         self._beat(progress, transaction)
         # What was changed since it was seen is of the moment again, and stays.
-        fresh = [now for row in rows if (now := _as_seen(call, transaction, row)) is not None]
+        fresh = [now for row in rows if (now := as_seen(call, transaction, row)) is not None]
         items = [self._moved(call, progress, row, action, transaction) for row in fresh]
         runs.enter(transaction, progress.run_id, items)
 
@@ -87,7 +88,7 @@ class Moving:
         transaction: WriteTransaction,
     ) -> bool:
         self._beat(progress, transaction)
-        fresh = [_as_seen(call, transaction, row) for row in summary.group]
+        fresh = [as_seen(call, transaction, row) for row in summary.group]
         group = [row for row in fresh if row is not None]
         if len(group) < len(fresh):
             return False
@@ -117,18 +118,3 @@ class Moving:
     def _beat(self, progress: Progress, transaction: WriteTransaction) -> None:
         now_us = self._clock.now_us()
         runs.beat(transaction, progress.run_id, now_us, resumed=progress.resumed)
-
-
-def _as_seen(call: Call, session: Session, row: MemoryRow) -> MemoryRow | None:
-    """A memory read anew; None if it is no longer in the version that was found to be due.
-
-    Its strength may have changed without a new one.
-    """
-    found = session.execute(SELECT_BY_NUM, (row.num,))
-    if not found:
-        return None
-    now = MemoryRow(*found[0])
-    if now.version != row.version or not now.present or not now.alive(call.now_us):
-        return None
-    call.require(now.namespace, now.id, "write")
-    return now
