@@ -6,7 +6,21 @@ Each can be run alone and at other sizes: `python -m benchmarks.search --sizes 1
 import os
 import sys
 
-from benchmarks import ann, context, core, lexical, operational, recall, search, sharing
+from benchmarks import (
+    ann,
+    context,
+    core,
+    decay,
+    feed,
+    gateway,
+    lexical,
+    operational,
+    postgres,
+    recall,
+    redis,
+    search,
+    sharing,
+)
 
 SIZE = ["--sizes", "100000"]
 
@@ -17,11 +31,16 @@ def main() -> bool:
     met = [
         core.main(),
         operational.main(),
+        feed.main([]),
+        gateway.main(),
+        redis.main(),
         sharing.main(),
+        decay.main([]),
         context.main([]),
         ann.main(SIZE),
         lexical.main(SIZE),
         search.main(SIZE),
+        postgres.main([]),
         recall.main(["--locomo", locomo] if locomo else []),
     ]
     return all(met)

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from benchmarks.load import latencies_us
 from benchmarks.table import Row, medians, show
-from recollect.orchestrator.search.vectors import Numbers, VectorIndex
+from recollect.orchestrator.search.vectors import FaissIndex, Numbers
 from recollect.orchestrator.search.vectors.ivf import coded_query
 
 DIMENSIONS = 384
@@ -137,9 +137,9 @@ class Peak:
             self.bytes = max(self.bytes, anonymous_bytes())
 
 
-def build(size: int, folder: Path) -> tuple[VectorIndex, float, float]:
+def build(size: int, folder: Path) -> tuple[FaissIndex, float, float]:
     """A settled index; the seconds it took to load and build, and the peak of memory a vector."""
-    index = VectorIndex(DIMENSIONS, folder=folder, model=MODEL)
+    index = FaissIndex(DIMENSIONS, folder=folder, model=MODEL)
     index.open()
     building_s = 0.0
     with Peak() as peak:
@@ -154,7 +154,7 @@ def build(size: int, folder: Path) -> tuple[VectorIndex, float, float]:
     return index, building_s, (peak.bytes - peak.before) / size
 
 
-def bare_search(index: VectorIndex, allowed: Numbers | None) -> Callable[[Vectors], object]:
+def bare_search(index: FaissIndex, allowed: Numbers | None) -> Callable[[Vectors], object]:
     """A search of the FAISS index in the largest segment, with the same lists visited."""
     living = max(index._state.view.segments, key=lambda living: living.living)
     ivf, rows = living.segment.ivf, len(living.segment)
@@ -205,7 +205,7 @@ def rate(call: Callable[[Vectors], object], queries: list[Vectors]) -> float:
 
 def _opened(folder: str, size: int, answer: Any) -> None:
     """In a process of its own: open, reconcile, search; the seconds and the memory of that."""
-    index = VectorIndex(DIMENSIONS, folder=Path(folder), model=MODEL)
+    index = FaissIndex(DIMENSIONS, folder=Path(folder), model=MODEL)
     nums = np.arange(1, size + 1, dtype=np.int64)
     before = anonymous_bytes()
     started = time.perf_counter()
@@ -242,7 +242,7 @@ def _at_most(name: str, measured: float, bound: float, unit: str, beside: str = 
     return Row(name, shown, beside, ratio, f"≤ {bound:,g} {unit}", ratio <= 1)
 
 
-def searches(index: VectorIndex, size: int) -> list[Row]:
+def searches(index: FaissIndex, size: int) -> list[Row]:
     """Recall and latency under every filter, and the throughput without one."""
     queries = clustered(QUERIES, 2)
     allowed = filters(size)

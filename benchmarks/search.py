@@ -32,7 +32,7 @@ from recollect.models.locating import find
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.onnx import OnnxEmbedder
 from recollect.orchestrator.index_loading import PAIRS
-from recollect.orchestrator.search.vectors import VectorIndex
+from recollect.orchestrator.search.vectors import FaissIndex
 from recollect.orchestrator.search.vectors.ivf import coded_query
 from recollect.orchestrator.storage.listed import numbers
 
@@ -119,11 +119,11 @@ def replace_vectors(data: Path, size: int) -> None:
     shutil.rmtree(data / "index")
 
 
-def opened_index(data: Path) -> VectorIndex:
+def opened_index(data: Path) -> FaissIndex:
     """The index of a service that is stopped, opened here."""
     model = HashedEmbedder(DIMENSIONS).model
     folder = next((data / "index").iterdir())
-    index = VectorIndex(DIMENSIONS, folder=folder, model=model)
+    index = FaissIndex(DIMENSIONS, folder=folder, model=model)
     index.open()
     connection = apsw.Connection(str(data / "recollect.db"), flags=apsw.SQLITE_OPEN_READONLY)
     [(nums, seqs)] = connection.execute(PAIRS.format(table="vectors")).fetchall()

@@ -33,8 +33,9 @@ from recollect.orchestrator.sessions import rows
 from recollect.orchestrator.sessions.rows import SessionRow
 from recollect.orchestrator.sessions.state import COUNT_KEYS, SET_KEY
 from recollect.orchestrator.storage import journal
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.inserting import insert_sql
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
+from recollect.orchestrator.storage.sqlite import SqliteSession
 
 MEMORIES = 100_000
 BATCH = 5_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -14,11 +15,19 @@ from recollect.cli import (
     backup_commands,
     doctor_command,
     embedding_commands,
+    exchange_commands,
+    feed_commands,
+    gateway_command,
+    health_command,
     keyed_commands,
+    logs_command,
+    mcp_command,
     memory_commands,
     process_commands,
     run_commands,
+    scheduler_command,
     search_commands,
+    status_command,
     status_commands,
 )
 from recollect.cli.agents import (
@@ -30,6 +39,7 @@ from recollect.cli.agents import (
 )
 from recollect.cli.lazy_groups import (
     DocumentsGroup,
+    JobsGroup,
     KeysGroup,
     ModelsGroup,
     SessionsGroup,
@@ -72,7 +82,15 @@ def _top(
 
 
 PANELS = {
-    "Run": (process_commands.up, process_commands.orchestrator),
+    "Run": (
+        process_commands.up,
+        process_commands.down,
+        logs_command.logs,
+        process_commands.orchestrator,
+        gateway_command.gateway,
+        health_command.health,
+        scheduler_command.scheduler,
+    ),
     "Remember": (
         memory_commands.add,
         keyed_commands.put,
@@ -101,13 +119,18 @@ PANELS = {
         run_commands.undo,
     ),
     "Look after it": (
+        status_command.status,
         status_commands.ping,
         status_commands.stats,
         status_commands.whoami,
         doctor_command.doctor,
         audit_commands.audit,
+        feed_commands.feed,
+        feed_commands.errors,
         backup_commands.backup,
         backup_commands.restore,
+        exchange_commands.export,
+        exchange_commands.import_,
         embedding_commands.reembed,
         status_commands.version,
     ),
@@ -116,6 +139,7 @@ for _panel, _commands in PANELS.items():
     for _command in _commands:
         _name = _command.__name__.rstrip("_").replace("_", "-")
         app.command(_name, rich_help_panel=_panel)(_command)
+app.command("mcp", rich_help_panel="Run", cls=mcp_command.McpCommand)(mcp_command.mcp)
 app.add_typer(
     typer.Typer(cls=SessionsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
     name="sessions",
@@ -141,11 +165,23 @@ app.add_typer(
     rich_help_panel="Look after it",
 )
 app.add_typer(
+    typer.Typer(cls=JobsGroup, no_args_is_help=True, pretty_exceptions_enable=False),
+    name="jobs",
+    help="Look at the jobs of the scheduler and at what they did, and run one now.",
+    rich_help_panel="Look after it",
+)
+app.add_typer(
     typer.Typer(cls=KeysGroup, no_args_is_help=True, pretty_exceptions_enable=False),
     name="keys",
     help="Make keys, and say what their holders may do.",
     rich_help_panel="Look after it",
 )
+
+
+@cache
+def command() -> Any:
+    """All of it as one command; of Typer's click, which its version tells."""
+    return typer.main.get_command(app)
 
 
 def run() -> int:
@@ -155,7 +191,7 @@ def run() -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        app(prog_name="recollect")
+        command()(prog_name="recollect")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     except KeyboardInterrupt:

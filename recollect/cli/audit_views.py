@@ -64,6 +64,10 @@ def _where(entry: AuditEntry) -> Text:
 
 def show_verified(answer: AuditVerified, *, compared: bool) -> None:
     """What a check has found, and the end of the log to keep."""
+    if answer["problem_kind"] == "trimmed":
+        err.print(Text(f"Not compared: {answer['problem']}.", "yellow"), soft_wrap=True)
+        out.print(f"{answer['seq']}:{answer['head']}", soft_wrap=True)
+        return
     if not answer["valid"]:
         text = Text.assemble(
             ("The log does not fit: ", "bold red"), one_line(answer["problem"] or ""), "."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,38 +10,15 @@ import apsw
 
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import counted, size
+from recollect.orchestrator.maintenance import checks
+from recollect.orchestrator.maintenance.checks import RESTORE, Problem
+from recollect.orchestrator.search.lexical import Fts5Index
 from recollect.orchestrator.storage import journal_walk, migrations
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Params, Row, Session
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 
 BUSY_TIMEOUT_MS = 10_000
 PROBLEMS_MAX = 5
-
-RESTORE = "Stop the orchestrator and restore a backup: recollect restore BACKUP --data NEW_FOLDER"
-RESTART = "Restart the orchestrator: it embeds what is missing when it starts."
-
-COUNT_LIVING = "SELECT count(*) FROM memories WHERE deleted_us IS NULL"
-# Of the living memories: those without a vector that do not wait for one either, and those that do.
-COUNT_VECTORS = """
-SELECT coalesce(sum(v.num IS NULL AND u.num IS NULL), 0), coalesce(sum(u.num IS NOT NULL), 0)
-FROM memories m LEFT JOIN vectors v ON v.num = m.num LEFT JOIN unembedded u ON u.num = m.num
-WHERE m.deleted_us IS NULL
-"""
-COUNT_KINDS = "SELECT model, length(vector), count(*) FROM vectors GROUP BY 1, 2 ORDER BY 3 DESC"
-COUNT_ORPHANS = """
-SELECT count(*) FROM vectors
-WHERE num NOT IN (SELECT num FROM memories WHERE deleted_us IS NULL)
-"""
-# The words of a memory are indexed while it is neither deleted nor archived.
-COUNT_UNINDEXED = """
-SELECT count(*) FROM memories
-WHERE deleted_us IS NULL AND archived_us IS NULL
-  AND num NOT IN (SELECT rowid FROM memories_fts)
-"""
-COUNT_INDEXED_IN_VAIN = """
-SELECT count(*) FROM memories_fts WHERE rowid NOT IN
-    (SELECT num FROM memories WHERE deleted_us IS NULL AND archived_us IS NULL)
-"""
 
 
 class ReadOnlySession:
@@ -88,9 +65,19 @@ def _check(session: Session, path: Path) -> Iterator[Finding]:
         return
     if schema.state == "ok":
         yield _journal(session)
-    [(living,)] = session.execute(COUNT_LIVING)
-    yield from _vectors(session, living)
-    yield _words(session, living)
+    [(living,)] = session.execute(checks.COUNT_LIVING)
+    yield from _shared(
+        "vectors", checks.check_vectors(session), lambda: _vectors_well(session, living)
+    )
+    yield from _shared(
+        "words",
+        checks.check_words(Fts5Index.held_sql, session),
+        lambda: "The full-text index agrees with the memories.",
+    )
+    if schema.state == "ok":
+        yield from _shared(
+            "links", checks.check_links(session), lambda: "What hangs on memories has its memory."
+        )
 
 
 def _integrity(session: Session, path: Path) -> Finding:
@@ -140,44 +127,17 @@ def _journal(session: Session) -> Finding:
     return ok("journal", f"{text} the chain.")
 
 
-def _vectors(session: Session, living: int) -> Iterator[Finding]:
-    [(missing, waiting)] = session.execute(COUNT_VECTORS)
-    kinds = session.execute(COUNT_KINDS)
-    [(orphans,)] = session.execute(COUNT_ORPHANS)
-    misfits = sum(count for _, _, count in kinds[1:])
-    if missing:
-        yield fail("vectors", f"{counted(missing, 'memory')} without a vector.", RESTART)
-    if misfits:
-        yield fail(
-            "vectors",
-            f"{counted(misfits, 'vector')} of another model or length than the others.",
-            RESTART,
-        )
-    if orphans:
-        yield warn(
-            "vectors",
-            f"{counted(orphans, 'vector')} without a living memory.",
-            "They do no harm; please report how this came about.",
-        )
-    if waiting:
-        yield warn(
-            "vectors",
-            f"{counted(waiting, 'memory')} waiting for a vector; words find them meanwhile.",
-            "The orchestrator embeds them as soon as its model can; see `recollect stats`.",
-        )
-    if not (missing or misfits or orphans or waiting):
-        model = f" of {kinds[0][0]}" if kinds else ""
-        yield ok("vectors", f"{counted(living, 'living memory')}, each with its vector{model}.")
+def _shared(name: str, problems: Iterator[Problem], well: Callable[[], str]) -> Iterator[Finding]:
+    """What the orchestrator would find as well, or that all is well."""
+    found = list(problems)
+    for problem in found:
+        tell = fail if problem.serious else warn
+        yield tell(name, problem.text, problem.advice)
+    if not found:
+        yield ok(name, well())
 
 
-def _words(session: Session, living: int) -> Finding:
-    [(unindexed,)] = session.execute(COUNT_UNINDEXED)
-    [(in_vain,)] = session.execute(COUNT_INDEXED_IN_VAIN)
-    if unindexed or in_vain:
-        return fail(
-            "words",
-            f"The full-text index lacks {counted(unindexed, 'memory')} and holds "
-            f"{counted(in_vain, 'entry')} too many.",
-            "Searching by words misses something. " + RESTORE,
-        )
-    return ok("words", "The full-text index agrees with the memories.")
+def _vectors_well(session: Session, living: int) -> str:
+    kinds = session.execute(checks.COUNT_KINDS)
+    model = f" of {kinds[0][0]}" if kinds else ""
+    return f"{counted(living, 'living memory')}, each with its vector{model}."

@@ -14,6 +14,7 @@ from recollect.cli.key_checks import check_keys
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
+from recollect.cli.redis_checks import check_redis
 from recollect.client import MemoryClient, Retry
 from recollect.client.settings import KEY_FILE_VARIABLE, endpoint_or_default
 from recollect.config import ConfigError, Settings
@@ -45,6 +46,7 @@ def check_up(
         for problem in error.problems:
             yield fail("config", f"{problem}.", "Put it right; until then nothing starts.")
     yield _model(settings.embedding)
+    yield check_redis(settings.redis)
     folder = Path(data if data is not None else settings.storage.data)
     if settings.storage.url != "sqlite":
         yield warn(

@@ -27,8 +27,8 @@ USAGE = 2
 ADVICE = {
     "not_found": "`recollect list` shows what there is.",
     "already_exists": "Choose another key, or read the one that is there.",
-    "unauthenticated": "Commands take --key-file FILE. On the machine of the orchestrator, "
-    "RECOLLECT_DATA=<its data folder> is enough.",
+    "unauthenticated": "Commands take --key-file FILE, and a bearer key from RECOLLECT_BEARER. On "
+    "the machine of the orchestrator, RECOLLECT_DATA=<its data folder> is enough.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
     "embedder_unavailable": "Words still find: use `recollect search` without --semantic.",
@@ -41,6 +41,8 @@ LISTED_BY = {
     "session_id": "sessions list",
     "document_id": "documents list",
     "run_id": "runs",
+    "job_run_id": "jobs history",
+    "job": "jobs list",
     "task_id": "list --type task",
 }
 
@@ -89,6 +91,10 @@ def explained(error: Exception) -> Failure | None:
         return Failure("bad_key_file", str(error))
     if name == "recollect.orchestrator.data_folder.FolderInUse":
         return Failure("folder_in_use", str(error))
+    if name == "recollect.health.process.AlreadyWatched":
+        return Failure("folder_in_use", str(error), "Stop that one, or use it.")
+    if name == "recollect.web.listening.AddressTaken":
+        return _of_listening(error)
     if name == "recollect.orchestrator.storage.migrations.SchemaError":
         return Failure("schema", str(error))
     if name.startswith("apsw."):
@@ -136,6 +142,12 @@ def _of_binding(error: zmq.ZMQError) -> Failure:
     return Failure(
         "bind_failed", f"The endpoint cannot be bound: {error}.", "Choose another with --bind."
     )
+
+
+def _of_listening(error: Exception) -> Failure:
+    section = getattr(error, "section", "")
+    advice = f"Choose another: {section}.host, {section}.port."
+    return Failure("address_in_use", str(error), advice)
 
 
 def _of_config(error: Exception) -> Failure:

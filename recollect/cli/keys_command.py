@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any
 
-import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from recollect.cli import options
+from recollect.cli import keys_bearer, options
 from recollect.cli.failures import USAGE, Failure, reporting
 from recollect.cli.keys_reach import Reached, reaching
-from recollect.cli.output import ago, clean, note, out, print_json, show_failure
+from recollect.cli.keys_spelling import check_name, checked_grant, grant_from, misspelt
+from recollect.cli.keys_views import show_changed, show_grants, show_list
+from recollect.cli.output import note, out, print_json, show_failure
 from recollect.client.sockets import check_endpoint
-from recollect.orchestrator.access.grants import PATTERN_RULE, is_pattern, normalised
 from recollect.orchestrator.access.own_keys import new_pair
 from recollect.protocol import key_files
 from recollect.protocol.errors import TransportError
@@ -28,11 +27,8 @@ from recollect.protocol.operations import (
     GrantAccess,
     ListIdentities,
     RevokeAccess,
+    RevokeBearerKey,
 )
-from recollect.protocol.operations.access import Name as IdentityName
-
-Access = Literal["read", "write", "admin"]
-ACCESSES = ("read", "write", "admin")
 
 keys = typer.Typer(
     name="keys",
@@ -84,6 +80,22 @@ def new(
             show_default=False,
         ),
     ] = None,
+    bearer: Annotated[
+        bool,
+        typer.Option(
+            "--bearer",
+            help="Make a bearer key instead of a key file, and print it, this once. If there is "
+            "an identity of this name, it gets one more key.",
+        ),
+    ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="What the bearer key is for, to know it again in the list.",
+            metavar="TEXT",
+            show_default=False,
+        ),
+    ] = None,
     data: options.Data = None,
     config: options.Config = None,
     endpoint: options.Endpoint = None,
@@ -92,36 +104,70 @@ def new(
 ) -> None:
     """Make an identity with a key of its own. Works also while no orchestrator runs."""
     with reporting(partial(show_failure, as_json=as_json)):
-        _check_name(name)
-        wanted = [_grant_from(text) for text in grant or ()]
+        check_name(name)
+        wanted = [GrantAccess(name, *grant_from(text)) for text in grant or ()]
+        holder = CreateIdentity(name, None, rate, memories_max)
+        if bearer:
+            _check_for_bearer(to, reached_at)
+            with reaching(endpoint, key_file, data, config) as reached:
+                made = keys_bearer.make(reached, holder, wanted, label)
+            _show_bearer(made, reached, as_json=as_json)
+            return
+        if label is not None:
+            raise misspelt("Only a bearer key has a label.", "--bearer --label TEXT")
         if reached_at is not None:
             check_endpoint(reached_at)
         path = Path(os.path.expanduser(to if to is not None else f"{name}.key"))
         with reaching(endpoint, key_file, data, config) as reached:
-            identity = _make(
-                reached, CreateIdentity(name, None, rate, memories_max), wanted, path, reached_at
-            )
+            identity = _make(reached, holder, wanted, path, reached_at)
         if as_json:
             return print_json(
                 {"status": "success", "identity": identity, "key_file": str(path.absolute())}
             )
         out.print(Text.assemble(("Made ", "green"), (name, "bold"), f": its key is in {path}"))
-        _show_grants(identity)
+        show_grants(identity)
         note(
             f"Whoever has this file is {name}. With it: export RECOLLECT_KEY_FILE={path.absolute()}"
         )
-        if reached.asks_for_keys is False:
-            note(
-                "The orchestrator asks for no keys as it runs now: everybody on this machine may "
-                "do everything. Set access.require_keys to true and start it again.",
-                "yellow",
-            )
+        _remark_on_asking(reached)
+
+
+def _show_bearer(made: keys_bearer.Made, reached: Reached, *, as_json: bool) -> None:
+    """Show a bearer key: it is kept nowhere, and so cannot be shown again."""
+    if as_json:
+        return print_json(
+            {
+                "status": "success",
+                "identity": made.identity,
+                "key_id": made.key_id,
+                "bearer_key": made.key,
+            }
+        )
+    name = made.identity["name"]
+    begin = "Made " if made.is_new else "One more key for "
+    out.print(Text.assemble((begin, "green"), (name, "bold"), f": bearer key {made.key_id}"))
+    show_grants(made.identity)
+    out.print(made.key, markup=False, soft_wrap=True)
+    note(
+        f"This is shown once. Whoever has it is {name}: at the gateway by `Authorization: Bearer "
+        "KEY`, in a client by RECOLLECT_BEARER."
+    )
+    _remark_on_asking(reached)
+
+
+def _remark_on_asking(reached: Reached) -> None:
+    if reached.asks_for_keys is False:
+        note(
+            "The orchestrator asks for no keys as it runs now: everybody on this machine may do "
+            "everything. Set access.require_keys to true and start it again.",
+            "yellow",
+        )
 
 
 def _make(
     reached: Reached,
     operation: CreateIdentity,
-    grants: list[tuple[str, Access]],
+    grants: list[GrantAccess],
     path: Path,
     reached_at: str | None,
 ) -> dict[str, Any]:
@@ -135,8 +181,8 @@ def _make(
             )
         )
     identity: dict[str, Any] = created["identity"]
-    for pattern, access in grants:
-        identity = reached.ask(GrantAccess(operation.name, pattern, access))["identity"]
+    for grant in grants:
+        identity = reached.ask(grant)["identity"]
     return identity
 
 
@@ -169,32 +215,13 @@ def list_(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show all identities and what they may do."""
+    """Show all identities, by what they are known and what they may do."""
     with reporting(partial(show_failure, as_json=as_json)):
         with reaching(endpoint, key_file, data, config) as reached:
             answer = reached.ask(ListIdentities())
         if as_json:
             return print_json(answer)
-        table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-        for title in ("identity", "may", "requests/s", "memories", "made", ""):
-            table.add_column(title, overflow="fold")
-        for identity in answer["identities"]:
-            table.add_row(
-                clean(identity["name"]),
-                "\n".join(_grant_lines(identity)) or Text("nothing", "dim"),
-                _bound(identity["requests_per_s"]),
-                _memories(identity),
-                ago(identity["created_at"]),
-                Text(f"revoked {ago(identity['revoked_at'])}", "red")
-                if identity["revoked_at"]
-                else "",
-            )
-        if answer["identities"]:
-            out.print(table)
-        else:
-            note("Nobody has a key yet: `recollect keys new NAME` makes one.")
-        if answer["server_key"]:
-            note(f"Clients know the orchestrator by {answer['server_key']}")
+        show_list(answer)
 
 
 @keys.command("grant")
@@ -212,7 +239,7 @@ def grant(
 ) -> None:
     """Let an identity read, write or administer a namespace and all below it, from now on."""
     with reporting(partial(show_failure, as_json=as_json)):
-        operation = GrantAccess(name, *_checked(pattern, access))
+        operation = GrantAccess(name, *checked_grant(pattern, access))
         with reaching(endpoint, key_file, data, config) as reached:
             answer = reached.ask(operation)
         _show_changed(answer, as_json=as_json)
@@ -229,76 +256,44 @@ def revoke(
             show_default=False,
         ),
     ] = None,
+    bearer: Annotated[
+        str | None,
+        typer.Option(
+            help="Only this bearer key: its id, as the list shows it, or its label.",
+            metavar="KEY",
+            show_default=False,
+        ),
+    ] = None,
     data: options.Data = None,
     config: options.Config = None,
     endpoint: options.Endpoint = None,
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Take a grant back, or an identity with its key and all its grants; effective at once."""
+    """Take back a grant, a bearer key, or an identity with all its keys and grants; effective at
+    once."""
     with reporting(partial(show_failure, as_json=as_json)):
+        if bearer is not None and pattern is not None:
+            raise misspelt("A grant and a bearer key are taken back apart.", "--bearer KEY")
         with reaching(endpoint, key_file, data, config) as reached:
-            answer = reached.ask(RevokeAccess(name, pattern))
+            if bearer is not None:
+                key_id = keys_bearer.key_id_from(reached, name, bearer)
+                answer = reached.ask(RevokeBearerKey(name, key_id))
+            else:
+                answer = reached.ask(RevokeAccess(name, pattern))
         _show_changed(answer, as_json=as_json)
 
 
 def _show_changed(answer: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         return print_json(answer)
-    identity = answer["identity"]
-    if identity["revoked_at"]:
-        return out.print(Text.assemble(("Revoked ", "green"), (identity["name"], "bold")))
-    out.print(Text(identity["name"], "bold"))
-    _show_grants(identity)
+    show_changed(answer["identity"])
 
 
-def _show_grants(identity: dict[str, Any]) -> None:
-    for line in _grant_lines(identity):
-        out.print(f"  {line}", markup=False)
-    if not identity["grants"]:
-        note(f"It may do nothing yet: `recollect keys grant {identity['name']} PATTERN ACCESS`")
-
-
-def _grant_lines(identity: dict[str, Any]) -> list[str]:
-    return [f"{grant['access']:<6} {clean(grant['pattern'])}" for grant in identity["grants"]]
-
-
-def _bound(number: float | None) -> str | Text:
-    return Text("any", "dim") if number is None else f"{number:g}"
-
-
-def _memories(identity: dict[str, Any]) -> str | Text:
-    maximum = identity["memories_max"]
-    return Text("any", "dim") if maximum is None else f"{identity['memories']:,} of {maximum:,}"
-
-
-def _check_name(name: str) -> None:
-    """Refuse what is no name before a file is called by it."""
-    try:
-        msgspec.convert(name, IdentityName)
-    except msgspec.ValidationError:
-        raise _misspelt(
-            f"{name!r} is no name: it has letters, digits and _ . @ -, and begins with one of the "
-            "first two.",
-            "alice",
-        ) from None
-
-
-def _grant_from(text: str) -> tuple[str, Access]:
-    pattern, equals, access = text.rpartition("=")
-    if not equals:
-        raise _misspelt(f"--grant {text!r} has no =.", "--grant user:alice=write")
-    return _checked(pattern, access)
-
-
-def _checked(pattern: str, access: str) -> tuple[str, Access]:
-    """A pattern in its one spelling, and an access; refused before anything is made."""
-    if access not in ACCESSES:
-        raise _misspelt(f"{access!r} is no access: it is read, write or admin.", "user:alice write")
-    if not is_pattern(normalised(pattern)):
-        raise _misspelt(f"{pattern!r} is not a pattern: {PATTERN_RULE}.", "user:alice")
-    return normalised(pattern), cast(Access, access)
-
-
-def _misspelt(message: str, example: str) -> Failure:
-    return Failure("invalid_argument", message, f"Write it as {example}.", exit_code=USAGE)
+def _check_for_bearer(to: str | None, reached_at: str | None) -> None:
+    """Refuse what is about a key file, of which a bearer key has none."""
+    if to is not None or reached_at is not None:
+        raise misspelt(
+            "--out and --reached-at are for a key file; a bearer key is printed.",
+            "--bearer --label TEXT",
+        )

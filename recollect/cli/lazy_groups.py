@@ -76,3 +76,12 @@ class KeysGroup(LazyGroup):
         from recollect.cli.keys_command import keys
 
         return keys
+
+
+class JobsGroup(LazyGroup):
+    """`recollect jobs …`."""
+
+    def _group(self) -> typer.Typer:
+        from recollect.cli.jobs_command import jobs
+
+        return jobs

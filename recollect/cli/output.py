@@ -21,8 +21,10 @@ from recollect.cli.failures import Failure
 BAR_CELLS = 5
 SHORT_ID_CHARS = 8
 
-out = Console(highlight=False, emoji=False)
-err = Console(highlight=False, emoji=False, stderr=True)
+# Stored text is neither coloured nor turned into pictures.
+PLAIN = {"highlight": False, "emoji": False}
+out = Console(**PLAIN)  # type: ignore[arg-type]
+err = Console(stderr=True, **PLAIN)  # type: ignore[arg-type]
 
 # C0 without tab and newline, DEL, C1, and the marks that reorder the text around them.
 _DANGEROUS = [

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from recollect.cli import options
-from recollect.cli.failures import Failure, reporting
-from recollect.cli.output import note, show_failure
+from recollect.cli.failures import USAGE, Failure, reporting
+from recollect.cli.output import note, out, print_json, show_failure
+from recollect.cli.supervised import log_failure
+from recollect.client.settings import BEARER_VARIABLE
+
+if TYPE_CHECKING:
+    from recollect.config import Settings
+
+DOWN_SLACK_S = 30.0
 
 
 def orchestrator(
@@ -23,7 +29,7 @@ def orchestrator(
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
     """Run the orchestrator in the foreground; `recollect up` is the usual way."""
-    with reporting(_log_failure if supervised else show_failure):
+    with reporting(partial(log_failure, "orchestrator") if supervised else show_failure):
         settings = options.settings_from(config, data, bind)
         if supervised:
             from recollect.cli import lifeline
@@ -39,16 +45,86 @@ def orchestrator(
         raise typer.Exit(process.run(settings))
 
 
-def up(data: options.Data = None, bind: options.Bind = None, config: options.Config = None) -> None:
+def up(
+    data: options.Data = None,
+    bind: options.Bind = None,
+    config: options.Config = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Leave it running in the background.", metavar="")
+    ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave out the scheduler, the gateway or the health manager.", metavar="NAME"
+        ),
+    ] = None,
+) -> None:
     """Start everything on this machine, and keep it running until Ctrl-C."""
     with reporting(show_failure):
+        # What is started here is the system itself, and not whom that key is for.
+        os.environ.pop(BEARER_VARIABLE, None)
         settings = options.settings_from(config, data, bind)
+        left_out = _known(without or [])
         if settings.embedding.provider == "local":
             _have_model(settings.embedding.model)
-        from recollect.cli.running import keep_up
-
+        folder = Path(settings.storage.data).resolve()
         given = None if config is None else str(Path(config).resolve())
-        asyncio.run(keep_up(settings, Path(settings.storage.data).resolve(), given))
+        if detach:
+            return _detach(settings, folder, given, left_out)
+        from recollect.cli.up.keeping import keep_up
+
+        asyncio.run(keep_up(settings, folder, given, left_out))
+
+
+def down(
+    data: options.Data = None, config: options.Config = None, as_json: options.AsJson = False
+) -> None:
+    """Stop everything that `recollect up` started on a data folder."""
+    with reporting(partial(show_failure, as_json=as_json)):
+        settings = options.settings_from(config, data)
+        from recollect.cli.up.detaching import bring_down
+
+        folder = Path(settings.storage.data).resolve()
+        pid = bring_down(folder, settings.network.drain_s + DOWN_SLACK_S)
+        if as_json:
+            return print_json({"status": "success", "stopped": pid is not None, "pid": pid})
+        if pid is None:
+            return note(f"Nothing runs on {folder}.")
+        out.print(f"Stopped (process {pid}); what was acknowledged is in {folder}", soft_wrap=True)
+
+
+def _detach(settings: Settings, folder: Path, config: str | None, without: list[str]) -> None:
+    from recollect.cli.up.detaching import detach
+    from recollect.cli.up.programs import Companion, Orchestrator
+    from recollect.cli.up.welcome import welcome
+
+    arguments = ["--data", str(folder), "--bind", settings.network.bind]
+    arguments += ["--config", config] if config else []
+    for name in without:
+        arguments += ["--without", name]
+    announced = detach(folder, arguments)
+    orchestrator = Orchestrator(settings, folder, config)
+    orchestrator.endpoint = announced["endpoint"]
+    orchestrator.asks_for_keys = announced["keys"]
+    companions = []
+    for name, said in announced["companions"].items():
+        companions.append(Companion(name, orchestrator, config))
+        companions[-1].said = said
+    out.print(welcome(orchestrator, companions, detached=True), soft_wrap=True)
+
+
+def _known(without: list[str]) -> list[str]:
+    from recollect.cli.up.programs import COMPANIONS
+
+    for name in without:
+        if name not in COMPANIONS:
+            raise Failure(
+                "unknown_process",
+                f"There is no process {name!r} that could be left out.",
+                f"These can: {', '.join(COMPANIONS)}.",
+                exit_code=USAGE,
+            )
+    return without
 
 
 def _have_model(name: str) -> None:
@@ -64,17 +140,3 @@ def _have_model(name: str) -> None:
             "by meaning. `recollect models list` shows the names; set embedding.model to one.",
             "bold yellow",
         )
-
-
-def _log_failure(failure: Failure) -> None:
-    """A failure as an entry of the log, where the supervisor finds it."""
-    entry = {
-        "action": "fail",
-        "code": failure.code,
-        "event": failure.message,
-        "advice": failure.advice,
-        "process": "orchestrator",
-        "level": "error",
-    }
-    sys.stderr.write(msgspec.json.encode(entry).decode() + "\n")
-    sys.stderr.flush()

@@ -20,19 +20,16 @@ import msgspec
 from recollect.cli.failures import Failure
 from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.storage import migrations
+from recollect.orchestrator.storage.copies import (
+    DATABASE_NAME,
+    MANIFEST_NAME,
+    Manifest,
+    back_up,
+    problems_of,
+)
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, MANIFEST_NAME, back_up
 
 CHUNK_BYTES = 4 * 1024 * 1024
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """What a backup says of itself."""
-
-    seq: int
-    schema: int
-    bytes: int
-    sha256: str
 
 
 def back_up_unserved(folder: Path, target: Path) -> dict[str, Any]:
@@ -147,15 +144,7 @@ def _copy(source: Path, target: Path, copied: Callable[[int], object]) -> str:
 
 
 def _check(database: Path) -> None:
-    connection = apsw.Connection(
-        f"{database.absolute().as_uri()}?immutable=1",
-        flags=(apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI),
-    )
-    try:
-        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
-    finally:
-        connection.close()
-    if found != ["ok"]:
+    if found := problems_of(database):
         raise Failure(
             "backup_damaged",
             f"SQLite finds the copy damaged: {'; '.join(found)}.",

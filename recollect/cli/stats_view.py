@@ -59,7 +59,23 @@ def _facts(answer: Stats) -> dict[str, Facts]:
             "entries": f"{cache['entries']:,}",
             "hits": _hits(cache),
         },
+        "redis": _redis(answer["redis"]),
         "process": {"up for": in_words(answer["uptime_s"])},
+    }
+
+
+def _redis(redis: Mapping[str, Any]) -> Facts:
+    """Which it is, and how it is."""
+    state = Text(f"{redis['mode']}, {redis['state']}" if redis["mode"] != "off" else "off")
+    if redis.get("reason"):
+        state.append(f" ({one_line(redis['reason'])})", "yellow")
+    used, cache = redis.get("used_memory_bytes"), redis.get("cache")
+    return {
+        "state": state,
+        "version": redis.get("server_version"),
+        "memory": None if used is None else size(used),
+        "vectors found": None if cache is None else _hits(cache),
+        "orchestrators": f"{redis['orchestrators']:,}" if redis.get("orchestrators") else None,
     }
 
 

@@ -19,6 +19,7 @@ from recollect.protocol.errors import RecollectError, RequestTimeout
 
 # Before a request, what the monitor has to say is heard if it was not for so long.
 UNHEARD_S = 0.005
+NO_WAIT = int(zmq.NOBLOCK)
 
 
 class AsyncTransport:
@@ -135,7 +136,7 @@ class AsyncTransport:
                 self._connect()
             assert self._dealer is not None
             try:
-                self._dealer.send(frame, zmq.NOBLOCK)
+                self._dealer.send(frame, NO_WAIT)
                 self._broken_off = 0
                 return
             except zmq.Again:
@@ -160,13 +161,13 @@ class AsyncTransport:
         """Take the replies that have come, and wake those who wait for the connection."""
         while self._dealer is not None:
             events = sockets.events_of(self._dealer)
-            if events & zmq.POLLOUT and self._connecting:
+            if events & sockets.CAN_SEND and self._connecting:
                 for connected in self._connecting:
                     if not connected.done():
                         connected.set_result(None)
-            if not events & zmq.POLLIN:
+            if not events & sockets.CAN_RECEIVE:
                 return
-            self._receive(self._dealer.recv(zmq.NOBLOCK))
+            self._receive(self._dealer.recv(NO_WAIT))
 
     def _receive(self, frame: bytes) -> None:
         try:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakSet
 
 from recollect.client.calling import Attempt, Outcome, Plan
-from recollect.client.encoding import Call
+from recollect.client.encoding import Call, Speaker
 from recollect.client.methods import Awaiting
 from recollect.client.reporting import once, source_name
-from recollect.client.sans_io import SansIoClient, may_wait, must_wait, no_outbox
+from recollect.client.sans_io import SansIoClient, must_wait, no_outbox
 from recollect.client.sockets import closed
 from recollect.protocol.errors import RecollectError, TransportError
 from recollect.protocol.operation import Operation
+from recollect.protocol.operations import ReadChanges
 
 if TYPE_CHECKING:
     import asyncio
 
+    from recollect.client.async_subscribing import AsyncSubscription
     from recollect.client.delivery import Outbox
     from recollect.client.outbox import OutboxStatus, Queued
 
@@ -37,6 +41,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
 
         self._closed = False
         self._reports: set[asyncio.Task[None]] = set()
+        self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
         self._transport = AsyncTransport(
             self.endpoint,
             keys=self._keys,
@@ -45,14 +50,17 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             clock=self._clock,
         )
 
-    async def call(self, operation: Operation[R], /) -> R:
-        """Carry out any operation; every other method goes through here."""
+    async def call(self, operation: Operation[R], /, *, speaker: Speaker | None = None) -> R:
+        """Carry out any operation; every other method goes through here.
+
+        speaker: for whom, where that is not the client itself: a gateway has many callers.
+        """
         # An answer has the shape that the operation promises; that is not checked again here.
         answer: Any
         try:
             call = self._prepare(operation)
-            if self._outbox is None or not may_wait(operation, call):
-                answer = await self._run(call)
+            if self._outbox is None or not self._may_wait(operation, call):
+                answer = await self._run(call, speaker or self._speaker)
             else:
                 answer = await self._write(call, self._outbox)
         except RecollectError as error:
@@ -61,8 +69,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             answer = error.reply()
         return answer  # type: ignore[no-any-return]
 
-    async def _run(self, call: Call) -> dict[str, Any]:
-        answer = await self._follow(self._plan(call))
+    async def _run(self, call: Call, speaker: Speaker) -> dict[str, Any]:
+        answer = await self._follow(self._planner.plan(call, speaker))
         if self._errors.waiting:
             self._report_errors()
         return answer
@@ -75,7 +83,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             raise closed()
         if await to_thread(outbox.is_empty):
             try:
-                return await self._run(call)
+                return await self._run(call, self._speaker)
             except TransportError as error:
                 if not must_wait(error):
                     raise
@@ -128,6 +136,41 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         finally:
             self._errors.done(arrived)
 
+    def subscribe(
+        self,
+        from_seq: int | None = None,
+        *,
+        namespace: str | None = None,
+        operations: Sequence[str] | None = None,
+        subject: str | None = None,
+        agent: str | None = None,
+        session_id: str | None = None,
+        task_id: str | None = None,
+    ) -> AsyncSubscription:
+        """The changes as they come, in order, each once; over restarts too, until it is closed.
+
+        async with memory.subscribe(namespace="user:alice") as changes:
+            async for change in changes:
+                print(change["seq"], change["operation"], change["subject"])
+
+        from_seq: the last change that is known, such as the `seq` of an earlier subscription; from
+            the `async with` on if absent. The rest narrows what is told.
+        """
+        from recollect.client.async_subscribing import AsyncSubscription
+
+        wanted = ReadChanges(
+            from_seq,
+            namespace=namespace,
+            operations=None if operations is None else list(operations),
+            subject=subject,
+            agent=agent,
+            session_id=session_id,
+            task_id=task_id,
+        )
+        subscription = AsyncSubscription(self._follower(wanted), self._transport.request)
+        self._subscriptions.add(subscription)
+        return subscription
+
     async def outbox_status(self) -> OutboxStatus:
         """How many writes wait in the outbox, and how many the orchestrator refused."""
         from asyncio import to_thread
@@ -149,6 +192,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         self._closed = True
         for task in list(self._reports):
             task.cancel()
+        for subscription in list(self._subscriptions):
+            subscription.end()
         self._transport.close()
         if self._outbox is not None:
             from asyncio import to_thread

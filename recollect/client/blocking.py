@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakSet
+
+import msgspec
 
 from recollect.client.calling import Attempt, Outcome, Plan
 from recollect.client.encoding import Call
 from recollect.client.methods import Blocking
 from recollect.client.reporting import once, source_name
-from recollect.client.sans_io import SansIoClient, may_wait, must_wait, no_outbox
+from recollect.client.sans_io import SansIoClient, must_wait, no_outbox
 from recollect.client.sockets import closed
 from recollect.client.transport import Transport
 from recollect.protocol.errors import RecollectError, TransportError
 from recollect.protocol.operation import Operation
+from recollect.protocol.operations import ReadChanges
 
 if TYPE_CHECKING:
     from recollect.client.delivery import Outbox
     from recollect.client.outbox import OutboxStatus, Queued
+    from recollect.client.subscribing import Subscription
 
 R = TypeVar("R")
 
@@ -33,6 +39,7 @@ class MemoryClient(SansIoClient, Blocking):
 
     def _open(self) -> None:
         self._closing = threading.Event()
+        self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._transport = Transport(
             self.endpoint,
             keys=self._keys,
@@ -47,7 +54,7 @@ class MemoryClient(SansIoClient, Blocking):
         answer: Any
         try:
             call = self._prepare(operation)
-            if self._outbox is None or not may_wait(operation, call):
+            if self._outbox is None or not self._may_wait(operation, call):
                 answer = self._run(call)
             else:
                 answer = self._write(call, self._outbox)
@@ -113,6 +120,54 @@ class MemoryClient(SansIoClient, Blocking):
         finally:
             self._errors.done(arrived)
 
+    def subscribe(
+        self,
+        from_seq: int | None = None,
+        *,
+        namespace: str | None = None,
+        operations: Sequence[str] | None = None,
+        subject: str | None = None,
+        agent: str | None = None,
+        session_id: str | None = None,
+        task_id: str | None = None,
+    ) -> Subscription:
+        """The changes as they come, in order, each once; over restarts too, until it is closed.
+
+        with memory.subscribe(namespace="user:alice") as changes:
+            for change in changes:
+                print(change["seq"], change["operation"], change["subject"])
+
+        from_seq: the last change that is known, such as the `seq` of an earlier subscription; from
+            now on if absent. The rest narrows what is told.
+        """
+        from recollect.client.subscribing import Subscription
+
+        wanted = ReadChanges(
+            from_seq,
+            namespace=namespace,
+            operations=None if operations is None else list(operations),
+            subject=subject,
+            agent=agent,
+            session_id=session_id,
+            task_id=task_id,
+        )
+        if from_seq is None:
+            # Whatever is written from here on comes behind this.
+            present = self._run(self._prepare(wanted))
+            wanted = msgspec.structs.replace(wanted, after_seq=present["next_seq"])
+        transport = Transport(
+            self.endpoint,
+            keys=self._keys,
+            connect_s=self._timeouts.connect_s,
+            connections_max=1,
+            clock=self._clock,
+        )
+        subscription = Subscription(self._follower(wanted), transport)
+        self._subscriptions.add(subscription)
+        if self._closing.is_set():
+            subscription.close()
+        return subscription
+
     def outbox_status(self) -> OutboxStatus:
         """How many writes wait in the outbox, and how many the orchestrator refused."""
         if self._outbox is None:
@@ -128,6 +183,8 @@ class MemoryClient(SansIoClient, Blocking):
     def close(self) -> None:
         """Close the connections; calls under way end with ClientClosed. Once is enough."""
         self._closing.set()
+        for subscription in list(self._subscriptions):
+            subscription.close()
         self._transport.close()
         if self._outbox is not None:
             self._outbox.close()

@@ -75,7 +75,8 @@ class Planner:
         self._clock = clock
         self._randomness = randomness
         self._notice = notice
-        self._ids = itertools.count(1)
+        self.new_id: Callable[[], int] = itertools.count(1).__next__
+        """Ids of requests, which are unique among all of this client's."""
 
     def plan(self, call: Call, speaker: Speaker = NOBODY) -> Plan:
         """Carry out one call, with retries where they are safe, before its deadline."""
@@ -89,7 +90,7 @@ class Planner:
                 left_s = deadline_s - clock()
                 if left_s <= 0:
                     raise timed_out(call.spec.name)
-                request_id = next(self._ids)
+                request_id = self.new_id()
                 deadline_ms = self._server_clock.deadline_ms(deadline_s)
                 outcome = yield Attempt(
                     frame_of(call, request_id, deadline_ms, speaker), request_id, left_s

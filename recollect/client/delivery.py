@@ -41,6 +41,7 @@ class Outbox:
         self,
         file: OutboxFile,
         *,
+        bearer: str | None,
         make_transport: Callable[[], Transport],
         retry: Retry,
         server_clock: ServerClock,
@@ -49,6 +50,8 @@ class Outbox:
         notice: Notice,
     ) -> None:
         self._file = file
+        # A secret, and so not in the file: what waits there is delivered with the client's own.
+        self._bearer = bearer
         self._make_transport = make_transport
         self._retry = retry
         self._server_clock = server_clock
@@ -193,7 +196,8 @@ class Outbox:
             self._transport = self._make_transport()
         request_id = next(self._ids)
         deadline_ms = self._server_clock.deadline_ms(self._clock() + DELIVERY_TIMEOUT_S)
-        frame = frame_of(call, request_id, deadline_ms, item.speaker)
+        speaker = item.speaker._replace(bearer=self._bearer)
+        frame = frame_of(call, request_id, deadline_ms, speaker)
         try:
             reply: Reply = self._transport.request(frame, request_id, DELIVERY_TIMEOUT_S)
         except RecollectError as error:

@@ -30,6 +30,13 @@ class Speaker(NamedTuple):
     agent: str | None = None
     session: str | None = None
     task: str | None = None
+    fence: str | None = None
+    bearer: str | None = None
+    """The bearer key of whom it is carried for, where that is not the client itself."""
+    trace: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Speaker(agent={self.agent!r}, session={self.session!r}, task={self.task!r})"
 
 
 NOBODY = Speaker()
@@ -115,8 +122,12 @@ def frame_of(call: Call, request_id: int, deadline_ms: int, speaker: Speaker) ->
             call.body,
             deadline_ms,
             call.key,
-            None,
-            *speaker,
+            speaker.trace,
+            speaker.agent,
+            speaker.session,
+            speaker.task,
+            speaker.fence,
+            speaker.bearer,
         )
     )
 

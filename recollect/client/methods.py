@@ -17,8 +17,6 @@ from typing import (
     Protocol,
     TypeVar,
     cast,
-    get_args,
-    get_origin,
     get_type_hints,
     overload,
 )
@@ -26,7 +24,7 @@ from typing import (
 import msgspec
 
 from recollect.protocol import operations as ops
-from recollect.protocol.operation import Operation
+from recollect.protocol.operation import Operation, result_of
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -155,15 +153,7 @@ def _signature_of(operation: type[Operation[Any]]) -> Signature:
         for name, parameter in signature(operation).parameters.items()
     ]
     own = Parameter("self", Parameter.POSITIONAL_ONLY)
-    return Signature([own, *declared], return_annotation=_result_of(operation))
-
-
-def _result_of(operation: type[Operation[Any]]) -> Any:
-    for ancestor in operation.__mro__:
-        for generic in ancestor.__dict__.get("__orig_bases__", ()):
-            if get_origin(generic) is Operation:
-                return get_args(generic)[0]
-    raise TypeError(f"{operation.__name__} does not say what it results in")
+    return Signature([own, *declared], return_annotation=result_of(operation))
 
 
 def _doc_of(operation: type[Operation[Any]], names: Iterable[str]) -> str:
@@ -310,17 +300,47 @@ class Operations:
 
     migrate = method(ops.Migrate)
 
+    fade_memories = method(ops.FadeMemories)
+    apply_retention = method(ops.ApplyRetention)
+    trim_answers = method(ops.TrimAnswers)
+    keep_backup = method(ops.KeepBackup)
+    export_records = method(ops.ExportRecords)
+    import_records = method(ops.ImportRecords)
+    backfill_embeddings = method(ops.BackfillEmbeddings)
+    maintain_index = method(ops.MaintainIndex)
+    check_index = method(ops.CheckIndex)
+    optimise_storage = method(ops.OptimiseStorage)
+    check_integrity = method(ops.CheckIntegrity)
+
     audit_log = method(ops.AuditLog)
     verify_audit = method(ops.VerifyAudit)
+    read_changes = method(ops.ReadChanges)
+    trim_journal = method(ops.TrimJournal)
 
     who_am_i = method(ops.WhoAmI)
     create_identity = method(ops.CreateIdentity)
     list_identities = method(ops.ListIdentities)
     grant_access = method(ops.GrantAccess)
     revoke_access = method(ops.RevokeAccess)
+    create_bearer_key = method(ops.CreateBearerKey)
+    revoke_bearer_key = method(ops.RevokeBearerKey)
+
+    acquire_lease = method(ops.AcquireLease)
+    renew_lease = method(ops.RenewLease)
+    release_lease = method(ops.ReleaseLease)
+    announce_jobs = method(ops.AnnounceJobs)
+    list_jobs = method(ops.ListJobs)
+    request_job = method(ops.RequestJob)
+    begin_job = method(ops.BeginJob)
+    report_job = method(ops.ReportJob)
+    finish_job = method(ops.FinishJob)
+    get_job_run = method(ops.GetJobRun)
+    job_history = method(ops.JobHistory)
 
     ping = method(ops.Ping)
     stats = method(ops.Stats)
+    analytics = method(ops.Analytics)
+    metrics = method(ops.Metrics)
     backup = method(ops.Backup)
     reembed = method(ops.Reembed)
     report_errors = method(ops.ReportErrors)

@@ -148,7 +148,7 @@ class OutboxFile:
             connection.execute(
                 "INSERT INTO queue (key, operation, body, agent, session, task, queued_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (call.key, call.spec.name, call.body, *speaker, self._wall()),
+                (call.key, call.spec.name, call.body, *speaker[:3], self._wall()),
             )
             return count + 1
 

@@ -15,8 +15,15 @@ from recollect.client.keys import keys_from
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
 from recollect.client.server_clock import ServerClock
-from recollect.client.settings import Breaker, Pool, Retry, Timeouts, endpoint_or_default
-from recollect.protocol.envelope import NAME_CHARS_MAX
+from recollect.client.settings import (
+    Breaker,
+    Pool,
+    Retry,
+    Timeouts,
+    bearer_or_default,
+    endpoint_or_default,
+)
+from recollect.protocol.envelope import BEARER_CHARS_MAX, NAME_CHARS_MAX
 from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations.sessions import holds_temporary
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
 
     from recollect.client.breaker import BreakerStatus
     from recollect.client.delivery import Outbox
+    from recollect.client.following import Follower
+    from recollect.protocol.operations import ReadChanges
 
 
 class AgentSet(TypedDict):
@@ -45,6 +54,11 @@ class TaskSet(TypedDict):
     task_id: str | None
 
 
+class FenceSet(TypedDict):
+    status: str
+    fence: str | None
+
+
 class SansIoClient(Operations):
     """What both clients share. Use `MemoryClient` or `AsyncMemoryClient`."""
 
@@ -53,6 +67,7 @@ class SansIoClient(Operations):
         endpoint: str | None = None,
         *,
         key_file: str | os.PathLike[str] | None = None,
+        bearer: str | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
         task_id: str | None = None,
@@ -70,6 +85,8 @@ class SansIoClient(Operations):
         endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else the one in the key file, else
             tcp://127.0.0.1:7331.
         key_file: path of the file that lets it in; else RECOLLECT_KEY_FILE, else without a key.
+        bearer: a bearer key, in whose name all is done; else RECOLLECT_BEARER, else the client
+            is whoever its key file or its machine is.
         agent_id, session_id: who writes, and the session that new memories belong to.
         task_id: the task that the work is done for; the audit keeps it with every change.
         timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
@@ -94,6 +111,7 @@ class SansIoClient(Operations):
             _checked_name("agent_id", agent_id),
             _checked_name("session_id", session_id),
             _checked_name("task_id", task_id),
+            bearer=_checked_bearer(bearer_or_default(bearer)),
         )
         self._clock = time.monotonic
         self._randomness = random.SystemRandom()
@@ -128,6 +146,7 @@ class SansIoClient(Operations):
 
         outbox = Outbox(
             OutboxFile(path, wall=time.time),
+            bearer=self._speaker.bearer,
             make_transport=lambda: Transport(
                 self.endpoint,
                 keys=self._keys,
@@ -179,6 +198,23 @@ class SansIoClient(Operations):
         self._speaker = self._speaker._replace(task=_checked_name("task_id", task_id))
         return {"status": "success", "task_id": task_id}
 
+    @property
+    def fence(self) -> str | None:
+        """The lease under which it writes, as `name/token`."""
+        return self._speaker.fence
+
+    def set_fence(self, name: str, token: int) -> FenceSet:
+        """Write under a lease from now on: what comes after the lease was given to somebody else
+        is refused with `lease_lost`, and has no effect."""
+        fence = _checked_name("fence", f"{name}/{token}")
+        self._speaker = self._speaker._replace(fence=fence)
+        return {"status": "success", "fence": fence}
+
+    def clear_fence(self) -> FenceSet:
+        """Write under no lease from now on."""
+        self._speaker = self._speaker._replace(fence=None)
+        return {"status": "success", "fence": None}
+
     def get_circuit_breaker_status(self) -> BreakerStatus:
         """The state of the circuit breaker and its numbers."""
         return self._guard.status()
@@ -191,14 +227,32 @@ class SansIoClient(Operations):
     def _prepare(self, operation: Operation[Any]) -> Call:
         return prepare(operation, now_ms=self._server_clock.now_ms, randomness=self._randomness)
 
+    def _follower(self, wanted: ReadChanges) -> Follower:
+        from recollect.client.following import Follower
+
+        return Follower(
+            wanted,
+            bearer=self._speaker.bearer,
+            retry=self._retry,
+            server_clock=self._server_clock,
+            clock=self._clock,
+            randomness=self._randomness,
+            notice=self._errors.add,
+            new_id=self._planner.new_id,
+        )
+
+    def _may_wait(self, operation: Operation[Any], call: Call) -> bool:
+        """Whether an operation can go through the outbox: a write that is safe to send again, that
+        may be written down, and that is not done under a lease, which is of the moment."""
+        return (
+            call.spec.access == "write"
+            and call.spec.replay
+            and self._speaker.fence is None
+            and not holds_temporary(operation)
+        )
+
     def _plan(self, call: Call) -> Plan:
         return self._planner.plan(call, self._speaker)
-
-
-def may_wait(operation: Operation[Any], call: Call) -> bool:
-    """Whether an operation can go through the outbox: a write that is safe to send again, and that
-    may be written down."""
-    return call.spec.access == "write" and call.spec.replay and not holds_temporary(operation)
 
 
 def must_wait(error: RecollectError) -> bool:
@@ -215,4 +269,22 @@ def _checked_name(field: str, name: str | None) -> str | None:
         return name
     raise InvalidArgument(
         f"{field} must be a text of 1 to {NAME_CHARS_MAX} characters, or None.", field=field
+    )
+
+
+def _checked_bearer(bearer: str | None) -> str | None:
+    """A bearer key that can be sent; what is wrong with it is said without it."""
+    if bearer is None:
+        return None
+    if (
+        isinstance(bearer, str)
+        and 1 <= len(bearer) <= BEARER_CHARS_MAX
+        and bearer.isascii()
+        and bearer.isprintable()
+    ):
+        return bearer
+    raise InvalidArgument(
+        "bearer is no bearer key: give what `recollect keys new NAME --bearer` has shown, on one "
+        "line and whole.",
+        field="bearer",
     )

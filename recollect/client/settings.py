@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:7331"
 ENDPOINT_VARIABLE = "RECOLLECT_ENDPOINT"
 KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
+BEARER_VARIABLE = "RECOLLECT_BEARER"
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -58,3 +59,8 @@ def endpoint_or_default(endpoint: str | None, keys: Keys | None = None) -> str:
     one on this machine."""
     named = keys.endpoint if keys is not None else None
     return endpoint or os.environ.get(ENDPOINT_VARIABLE) or named or DEFAULT_ENDPOINT
+
+
+def bearer_or_default(bearer: str | None) -> str | None:
+    """The bearer key given, else the one in the environment; None without one."""
+    return bearer if bearer is not None else os.environ.get(BEARER_VARIABLE) or None

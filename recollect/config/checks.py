@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
-from recollect.config.declarations import KEYS
+from recollect.config.cron import EXAMPLE, BadSchedule, read_schedule
+from recollect.config.declarations import KEYS, value_of
 from recollect.config.phases import BadPhases, read_phases
 from recollect.config.problems import did_you_mean, nearest
 from recollect.config.settings import Settings
@@ -39,7 +41,7 @@ ORDERED: tuple[tuple[str, str], ...] = (
 def check(settings: Settings) -> Iterator[Finding]:
     """Every rule that the settings break."""
     for key, rule in _ADDRESSES.items():
-        if complaint := rule(str(_value(settings, key))):
+        if complaint := rule(str(value_of(settings, key))):
             message, suggestion = complaint
             yield Finding((key,), message, suggestion)
     try:
@@ -47,15 +49,25 @@ def check(settings: Settings) -> Iterator[Finding]:
     except BadPhases as bad:
         yield Finding(("workflow.phases",), str(bad), bad.advice)
     for lesser, greater in ORDERED:
-        low, high = _value(settings, lesser), _value(settings, greater)
+        low, high = value_of(settings, lesser), value_of(settings, greater)
         if low > high:
             yield Finding((lesser, greater), f"is {low}, but `{greater}` is only {high}")
 
 
-def _value(settings: Settings, dotted: str) -> float:
-    key = KEYS[dotted]
-    value: float = getattr(getattr(settings, key.section), key.name)
-    return value
+def _schedule(text: str) -> _Complaint:
+    try:
+        read_schedule(text)
+    except BadSchedule as bad:
+        return str(bad), EXAMPLE
+    return None
+
+
+def _timezone(name: str) -> _Complaint:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "is not a time zone that this machine knows", "write it as `UTC` or `Europe/Berlin`"
+    return None
 
 
 # A complaint is a message and a suggestion. It never quotes an address, which may hold a password.
@@ -108,4 +120,6 @@ _ADDRESSES: dict[str, Callable[[str], _Complaint]] = {
     "storage.url": _storage_url,
     "network.bind": _bind,
     "redis.url": _redis_url,
+    "scheduler.timezone": _timezone,
+    **{key: _schedule for key in KEYS if key.endswith(".schedule")},
 }

@@ -37,7 +37,7 @@ class Refused(Exception):
 class Key(Struct, frozen=True):
     """One setting, as its struct declares it."""
 
-    section: str
+    section: str  # dotted where sections hold sections, such as `jobs.decay`
     name: str
     hint: Any  # the annotation, which msgspec.convert takes whole
     kind: type  # str, int, float, bool, or tuple for a list of texts; a choice is a str
@@ -53,7 +53,7 @@ class Key(Struct, frozen=True):
 
     @property
     def variable(self) -> str:
-        return f"RECOLLECT_{self.section}_{self.name}".upper()
+        return f"RECOLLECT_{self.dotted.replace('.', '_')}".upper()
 
     @property
     def is_text(self) -> bool:
@@ -124,7 +124,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"
 
 
-def _key(section: str, field: msgspec.structs.FieldInfo, hint: Any) -> Key:
+def _key(section: str, name: str, default: Any, hint: Any) -> Key:
     plain, *metas = get_args(hint)
     optional = get_origin(plain) in (Union, types.UnionType)
     if optional:
@@ -142,38 +142,69 @@ def _key(section: str, field: msgspec.structs.FieldInfo, hint: Any) -> Key:
     choices = get_args(plain) if get_origin(plain) is Literal else ()
     return Key(
         section=section,
-        name=field.name,
+        name=name,
         hint=hint,
         kind=str if choices else get_origin(plain) or plain,
         choices=choices,
         optional=optional,
-        default=field.default,
+        default=default,
         bounds=bounds,
         help=help_text,
     )
 
 
-def _declared() -> dict[str, Key]:
-    keys = (
-        _key(section, field, get_type_hints(struct, include_extras=True)[field.name])
-        for section, struct in SECTIONS.items()
-        for field in msgspec.structs.fields(struct)
-    )
-    return {key.dotted: key for key in keys}
+class Section(Struct, frozen=True):
+    """One section: keys of its own, sections within it, or both."""
+
+    struct: type[Struct]
+    help: str
+
+
+def _walk(path: str, default: Struct, text: str) -> None:
+    """Take down a section, its keys and what is within it.
+
+    Defaults are those of the instance: several sections may be of one struct, each with its own.
+    """
+    struct = type(default)
+    if path:
+        SECTIONS[path] = Section(struct, " ".join((text or inspect.getdoc(struct) or "").split()))
+    hints = get_type_hints(struct, include_extras=True)
+    for name in struct.__struct_fields__:
+        value, inner = getattr(default, name), f"{path}.{name}".lstrip(".")
+        if isinstance(value, Struct):
+            metas = get_args(hints[name])[1:]
+            _walk(inner, value, next((m.description or "" for m in metas), ""))
+        else:
+            key = _key(path, name, value, hints[name])
+            KEYS[key.dotted] = key
 
 
 def section_help(section: str) -> str:
-    """What the section is for: the docstring of its struct, on one line."""
-    return " ".join((inspect.getdoc(SECTIONS[section]) or "").split())
+    """What the section is for, on one line."""
+    return SECTIONS[section].help
+
+
+def keys_of(section: str) -> list[Key]:
+    """The keys that stand in a section itself."""
+    return [key for key in KEYS.values() if key.section == section]
+
+
+def value_of(settings: Settings, dotted: str) -> Any:
+    """The value of a key in some settings."""
+    value: Any = settings
+    for name in dotted.split("."):
+        value = getattr(value, name)
+    return value
 
 
 def nearest_key(section: str, name: str) -> Key | None:
     """The key that was probably meant: near in its section, else of that name in another."""
-    siblings = {key.name: key for key in KEYS.values() if key.section == section}
+    siblings = {key.name: key for key in keys_of(section)}
     if near := nearest(name, siblings):
         return siblings[near]
     return next((key for key in KEYS.values() if key.name == name), None)
 
 
-SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Settings)
-KEYS: Mapping[str, Key] = _declared()
+SECTIONS: dict[str, Section] = {}
+KEYS: dict[str, Key] = {}
+_walk("", Settings(), "")

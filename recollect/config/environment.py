@@ -1,13 +1,15 @@
 """Reads settings from variables named RECOLLECT_<SECTION>_<KEY>.
 
-A text key takes the variable's text as it is; a list is separated like PATH, by colons; any other
-takes it as YAML would read it.
+A text key takes the variable's text as it is; a list is separated like PATH, by colons, or JSON;
+any other takes it as YAML would read it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+
+import msgspec
 
 from recollect.config.declarations import KEYS, SECTIONS, Key, nearest_key
 from recollect.config.document import Given, plain_value
@@ -23,6 +25,7 @@ READ_ELSEWHERE = frozenset(
     {
         "RECOLLECT_ENDPOINT",
         "RECOLLECT_KEY_FILE",
+        "RECOLLECT_BEARER",
         "RECOLLECT_CONFIG",
         "RECOLLECT_MODELS",
         "RECOLLECT_FAILPOINTS",
@@ -40,9 +43,19 @@ def from_text(key: Key, text: str) -> object:
     if key.is_text and not key.optional:
         return text
     if key.is_list:
+        if text.lstrip().startswith("["):
+            return _json_list(text)
         return [part for part in text.split(os.pathsep) if part]
     value = plain_value(text.strip())
     return text if key.is_text and value is not None else value
+
+
+def _json_list(text: str) -> object:
+    """A list as JSON, for texts that hold colons themselves; the text if it is none."""
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except msgspec.MsgspecError:
+        return text
 
 
 def read_environment(environ: Mapping[str, str]) -> Iterator[Given | Problem]:
@@ -64,8 +77,9 @@ def read_environment(environ: Mapping[str, str]) -> Iterator[Given | Problem]:
 
 def _hint(name: str) -> str:
     bare = name.removeprefix(PREFIX)
-    for section in SECTIONS:
-        prefix = f"{section}_".upper()
+    # The longest first: a section within a section is nearer than the one around it.
+    for section in sorted(SECTIONS, key=len, reverse=True):
+        prefix = f"{section.replace('.', '_')}_".upper()
         if bare.startswith(prefix):
             near = nearest_key(section, bare.removeprefix(prefix).lower())
             return did_you_mean(near.variable if near else None)

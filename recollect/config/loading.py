@@ -5,11 +5,13 @@ A later source wins. Whatever is wrong in any of them is reported together, in o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TypeVar
+
+from msgspec import Struct, structs
 
 from recollect.config.checks import check
 from recollect.config.declarations import KEYS, SECTIONS, Refused, nearest_key
@@ -20,6 +22,8 @@ from recollect.config.settings import Settings
 
 FILE_NAME = "memory_config.yaml"
 COMMAND_LINE = "command line"
+
+S = TypeVar("S", bound=Struct)
 
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
@@ -84,20 +88,28 @@ def _accept(sources: Iterable[Given | Problem]) -> tuple[dict[str, Given], list[
 
 
 def _key_hint(dotted: str) -> str:
-    section, _, name = dotted.partition(".")
+    section, _, name = dotted.rpartition(".")
     if section in SECTIONS:
+        if near_section := nearest(dotted, (s for s in SECTIONS if s.startswith(f"{section}."))):
+            return did_you_mean(near_section)
         near = nearest_key(section, name)
         return did_you_mean(near.dotted if near else None)
     return did_you_mean(nearest(dotted, KEYS))
 
 
 def _build(accepted: Mapping[str, Given]) -> Settings:
-    sections: dict[str, Any] = {}  # of many struct types, which mypy cannot tell apart here
-    for section, struct in SECTIONS.items():
-        names = (key.name for key in KEYS.values() if key.section == section)
-        given = {n: accepted[f"{section}.{n}"].value for n in names if f"{section}.{n}" in accepted}
-        sections[section] = struct(**given)
-    return Settings(**sections)
+    settings = Settings()
+    for given in accepted.values():
+        settings = _with(settings, given.key.split("."), given.value)
+    return settings
+
+
+def _with(section: S, path: Sequence[str], value: object) -> S:
+    """The same section with another value at one place within it."""
+    name, *rest = path
+    if rest:
+        value = _with(getattr(section, name), rest, value)
+    return structs.replace(section, **{name: value})
 
 
 def _broken_rules(

@@ -12,7 +12,7 @@ from typing import cast
 
 import yaml
 
-from recollect.config.declarations import KEYS, SECTIONS, Key, section_help
+from recollect.config.declarations import KEYS, SECTIONS, Key, keys_of, section_help
 from recollect.config.environment import READ_ELSEWHERE, SHORT_NAMES
 
 COLUMNS_MAX = 96
@@ -38,7 +38,8 @@ ones:
 1. the defaults below;
 2. the file: the one named by `--config`, else by the variable `RECOLLECT_CONFIG`, else
    `memory_config.yaml` in the current folder if there is one;
-3. variables, named `RECOLLECT_<SECTION>_<KEY>`;
+3. variables, named `RECOLLECT_<SECTION>_<KEY>`; of a section within a section, such as
+   `jobs.decay`, `RECOLLECT_JOBS_DECAY_<KEY>`;
 4. command-line flags.
 
 Unknown keys and variables, wrong types, values out of bounds and keys given twice are refused at
@@ -51,13 +52,14 @@ The configuration was refused because of 2 problems:
 ```
 
 In the file, text that looks like a number, `true`, `false` or `null` needs quotes. A variable of a
-text key is taken as it is, and one of a list is separated like `PATH`, by colons. The repository's
-`memory_config.yaml` holds every key with its help.
+text key is taken as it is, and one of a list is separated like `PATH`, by colons, or a JSON
+list. The repository's `memory_config.yaml` holds every key with its help.
 """
 
 _READ_ELSEWHERE_HELP = {
     "RECOLLECT_CONFIG": "Path of the configuration file.",
     "RECOLLECT_ENDPOINT": "Address of the orchestrator that a client connects to.",
+    "RECOLLECT_BEARER": "A bearer key in whose name a client asks; see access.md.",
     "RECOLLECT_KEY_FILE": "Path of the key file with which a client comes in; see access.md.",
     "RECOLLECT_MODELS": "Folder in which local models are installed.",
     "RECOLLECT_FAILPOINTS": "Faults to inject, for tests.",
@@ -66,29 +68,34 @@ _READ_ELSEWHERE_HELP = {
 
 def render_yaml() -> str:
     """The complete `memory_config.yaml`: each key under its help, at its default."""
-    return _YAML_HEADING + "".join(
-        "\n\n" + "\n".join(_yaml_section(section)) + "\n" for section in SECTIONS
-    )
+    parts = [
+        # A section within another follows closer.
+        ("\n" if "." in section else "\n\n") + "\n".join(_yaml_section(section)) + "\n"
+        for section in SECTIONS
+    ]
+    return _YAML_HEADING + "".join(parts)
 
 
 def _yaml_section(section: str) -> Iterator[str]:
-    yield from _comment(section_help(section), indent="")
-    yield f"{section}:"
-    for position, key in enumerate(_keys_of(section)):
+    outside = "  " * section.count(".")
+    yield from _comment(section_help(section), outside)
+    yield f"{outside}{section.rpartition('.')[2]}:"
+    inside = outside + "  "
+    for position, key in enumerate(keys_of(section)):
         if position:
             yield ""
-        yield from _comment(key.help, indent="  ")
-        yield from _comment(_yaml_facts(key), indent="  ")
-        yield from _yaml_value(key)
+        yield from _comment(key.help, inside)
+        yield from _comment(_yaml_facts(key), inside)
+        yield from _yaml_value(key, inside)
 
 
-def _yaml_value(key: Key) -> Iterator[str]:
+def _yaml_value(key: Key, indent: str) -> Iterator[str]:
     """The key at its default: a long list on lines of its own."""
     if _is_long(key):
-        yield f"  {key.name}:"
-        yield from (f"    - {_scalar(item)}" for item in cast("tuple[str, ...]", key.default))
+        yield f"{indent}{key.name}:"
+        yield from (f"{indent}  - {_scalar(item)}" for item in cast("tuple[str, ...]", key.default))
     else:
-        yield f"  {key.name}: {_scalar(key.default)}"
+        yield f"{indent}{key.name}: {_scalar(key.default)}"
 
 
 def _is_long(key: Key) -> bool:
@@ -122,10 +129,13 @@ def render_markdown() -> str:
 
 
 def _markdown_section(section: str) -> Iterator[str]:
-    yield from (f"## `{section}`", "", section_help(section), "")
+    yield from (f"##{'#' * section.count('.')} `{section}`", "", section_help(section))
+    if not keys_of(section):
+        return
+    yield ""
     yield _row("Key", "Type", "Default", "Bounds", "Variable", "Help")
     yield _row(*["---"] * 6)
-    for key in _keys_of(section):
+    for key in keys_of(section):
         yield _row(
             f"`{key.name}`",
             key.type_text,
@@ -146,10 +156,6 @@ def _other_variables() -> Iterator[str]:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _keys_of(section: str) -> list[Key]:
-    return [key for key in KEYS.values() if key.section == section]
 
 
 def _scalar(value: object) -> str:

@@ -17,6 +17,10 @@ from recollect.config.agents import (
     TiersSettings,
     WorkflowSettings,
 )
+from recollect.config.gateway import GatewaySettings
+from recollect.config.health import HealthSettings
+from recollect.config.redis import RedisSettings
+from recollect.config.scheduling import JobsSettings, SchedulerSettings
 from recollect.config.sharing import (
     AccessSettings,
     ConsolidationSettings,
@@ -34,7 +38,7 @@ class StorageSettings(Struct, frozen=True):
 
     url: Annotated[str, Meta(min_length=1, description=(
         "`sqlite` keeps one database file in the data folder; `postgresql://user@host/name` keeps "
-        "rows and vectors in PostgreSQL, for one orchestrator so far and without search by words."
+        "rows, words and vectors in PostgreSQL with pgvector, for any number of orchestrators."
         ))] = "sqlite"
     data: Annotated[str, Meta(min_length=1, description=(
         "Folder of the database, index segments and keys. A relative path starts from the folder "
@@ -51,6 +55,10 @@ class StorageSettings(Struct, frozen=True):
     idempotency_hours: Annotated[int, Meta(ge=24, le=8760, description=(
         "How long the answer to a write is kept under its idempotency key, so that repeating the "
         "write returns that answer instead of writing twice."))] = 24
+    clock_margin_hours: Annotated[float, Meta(ge=0, le=8760, description=(
+        "Until the orchestrator has run for so long by its own measure, what goes for good because "
+        "of its age must be so much older: the clock may have been set wrong while it was down."
+        ))] = 24.0
 
 
 class NetworkSettings(Struct, frozen=True):
@@ -61,6 +69,9 @@ class NetworkSettings(Struct, frozen=True):
         "Anything but loopback needs CURVE keys."))] = "tcp://127.0.0.1:7331"
     in_flight_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Requests in work at once; beyond it the answer is `overloaded`."))] = 1024
+    waiting_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
+        "Readers of the change feed that wait for the next change at once, beside the requests in "
+        "work; beyond it the answer is `overloaded`."))] = 4096
     peer_queue_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Replies that may wait for one slow client before further ones are dropped."))] = 1000
     heartbeat_ms: Annotated[int, Meta(ge=100, le=60_000, description=(
@@ -131,6 +142,12 @@ class DecaySettings(Struct, frozen=True):
         "Factor by which each tracked access lengthens stability."))] = 1.05
     stability_days_max: Annotated[float, Meta(gt=0, le=365_000, description=(
         "Stability never grows beyond this, however often a memory is read."))] = 3650.0
+    keep_importance: Annotated[float, Meta(ge=0, le=1, description=(
+        "From this importance on a memory never goes into the archive because it faded."))] = 0.9
+    shrink_max: Annotated[float, Meta(gt=0, le=1, description=(
+        "Part of the memories of a namespace that fading may bring into the archive within a day; "
+        "what is left waits for the next. So neither a wrong clock nor a long downtime empties "
+        "one at once."))] = 0.2
     access_flush_ms: Annotated[int, Meta(ge=10, le=60_000, description=(
         "Accesses are gathered this long and then written together."))] = 1000
     access_buffer_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
@@ -239,18 +256,6 @@ class RecallSettings(Struct, frozen=True):
         "How fast `period` fades with the distance from it, in days."))] = 7.0
 
 
-class RedisSettings(Struct, frozen=True):
-    """Where orchestrators share operational memory. It never holds the only copy of anything that
-    was acknowledged as durable."""
-
-    url: Annotated[str, Meta(min_length=1, description=(
-        "`redis://host:port/0`, `rediss://` or `unix://` uses that server; `off` runs without. "
-        "`embedded` will be a server of its own: there is none yet, and it is as `off`."
-        ))] = "off"
-    timeout_ms: Annotated[int, Meta(ge=1, le=60_000, description=(
-        "How long a request waits for Redis before it goes on without."))] = 50
-
-
 class CircuitBreakerSettings(Struct, frozen=True):
     """When a caller stops asking a service that keeps failing."""
 
@@ -307,7 +312,10 @@ __all__ = [
     "DocumentsSettings",
     "EmbeddingSettings",
     "ErrorsSettings",
+    "GatewaySettings",
+    "HealthSettings",
     "IndexSettings",
+    "JobsSettings",
     "LearningSettings",
     "LimitsSettings",
     "LoggingSettings",
@@ -315,6 +323,7 @@ __all__ = [
     "OperationalSettings",
     "RecallSettings",
     "RedisSettings",
+    "SchedulerSettings",
     "SessionsSettings",
     "Settings",
     "StorageSettings",
@@ -349,3 +358,7 @@ class Settings(Struct, frozen=True):
     client: ClientSettings = ClientSettings()
     logging: LoggingSettings = LoggingSettings()
     errors: ErrorsSettings = ErrorsSettings()
+    health: HealthSettings = HealthSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    scheduler: SchedulerSettings = SchedulerSettings()
+    jobs: JobsSettings = JobsSettings()

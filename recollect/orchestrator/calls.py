@@ -25,6 +25,13 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Fence(msgspec.Struct, frozen=True):
+    """The lease under which something is done, by its name and the token of its holder."""
+
+    name: str
+    token: int
+
+
 class Call(msgspec.Struct, frozen=True):
     """Who asks, since when and until when, and what they may do."""
 
@@ -37,13 +44,15 @@ class Call(msgspec.Struct, frozen=True):
     trace: str | None = None
     key: str | None = None
     task: str | None = None
+    fence: Fence | None = None
+    """The lease that must still have this token when something is written."""
     access: Access = "admin"
     """What the operation needs."""
     grants: Grants = EVERYTHING
     memories_max: int | None = None
     """How many memories the identity may have stored, if that is bounded."""
-    public_key: str | None = None
-    """The key that it came with, if keys are asked for."""
+    credential: str | None = None
+    """What it showed of itself, if keys are asked for or it came with a bearer key."""
     refusals: list[Refusal] = []
     """Filled while the call is worked on; each ends in the audit log."""
 

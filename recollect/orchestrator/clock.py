@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
+
+import structlog
 
 from recollect.protocol.errors import InvalidArgument
 
+log = structlog.get_logger()
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# It goes on while the machine sleeps, where there is such a clock.
+STEADY_NS = partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+FOLLOW_INTERVAL_S = 1.0
+SLEW_NS = 500_000  # a second: time never goes back by more than this, and never stands still
+JUMP_NS = 3_000_000_000
 
 
 class Clock(Protocol):
@@ -20,10 +31,60 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's clock as it was at the start, and what has passed since by a clock that nobody
+    can set.
+
+    So whatever becomes of the wall clock meanwhile, nothing fades, expires or is late by it. Where
+    the two drift apart by little, this one follows, slowly. A jump it does not follow: which of
+    them is right cannot be known, and at the next start the wall clock is believed again.
+    """
+
+    def __init__(
+        self,
+        wall_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = STEADY_NS,
+    ) -> None:
+        self._wall_ns = wall_ns
+        self._steady_ns = steady_ns
+        self._offset_ns = wall_ns() - steady_ns()
+        self._ahead_ns = 0
+        self._jumped = False
 
     def now_us(self) -> int:
-        return time.time_ns() // 1000
+        return (self._steady_ns() + self._offset_ns) // 1000
+
+    @property
+    def offset_s(self) -> float:
+        """How far the wall clock was ahead when that was looked at last; negative if behind."""
+        return self._ahead_ns / 1e9
+
+    def follow(self) -> None:
+        """Look at the wall clock and come a little nearer to it. To be called every second."""
+        self._ahead_ns = self._wall_ns() - self._steady_ns() - self._offset_ns
+        jumped = abs(self._ahead_ns) > JUMP_NS
+        if jumped != self._jumped:
+            self._jumped = jumped
+            log.warning(
+                "The wall clock has jumped; that is not followed until the next start."
+                if jumped
+                else "The wall clock is where it should be again.",
+                action="clock",
+                offset_s=round(self.offset_s, 3),
+            )
+        if not jumped:
+            self._offset_ns += max(-SLEW_NS, min(SLEW_NS, self._ahead_ns))
+
+
+def offset_s_of(clock: Clock) -> float:
+    """How far the wall clock is ahead of a clock."""
+    return clock.offset_s if isinstance(clock, SystemClock) else 0.0
+
+
+async def keep_following(clock: Clock) -> None:
+    """Let a clock follow the wall clock for as long as this runs."""
+    while isinstance(clock, SystemClock):
+        clock.follow()
+        await asyncio.sleep(FOLLOW_INTERVAL_S)
 
 
 class IdSource:

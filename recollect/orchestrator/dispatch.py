@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +24,18 @@ from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.feed.waiting import WaitingRoom
+from recollect.orchestrator.fencing import check_fence, read_fence
 from recollect.orchestrator.idempotency import Once
+from recollect.orchestrator.latencies import (
+    BOUNDS_S,
+    FAILED,
+    SUM,
+    answered,
+    count,
+    figures,
+    meters_of,
+)
 from recollect.orchestrator.requests import (
     NAME_LIMITS,
     check_names,
@@ -31,11 +43,12 @@ from recollect.orchestrator.requests import (
     read_request,
     salvaged_id,
 )
-from recollect.orchestrator.routes import Route, routes_of
+from recollect.orchestrator.routes import Route, Routes
 from recollect.orchestrator.storage.interface import Storage, WriteFunction
 from recollect.orchestrator.trust.echoes import Echoes
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
+from recollect.protocol import records
 from recollect.protocol.envelope import (
     PROTOCOL_VERSION,
     Reply,
@@ -52,6 +65,7 @@ from recollect.protocol.errors import (
     UnknownOperation,
 )
 from recollect.protocol.operation import Operation
+from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
@@ -74,11 +88,14 @@ class Dispatcher:
         rates: Rates,
         validator: Validator,
         check_still_allowed: Callable[[Call], None],
+        bearer_identity: Callable[[Request], Identity],
+        room: WaitingRoom,
         echoes: Echoes | None = None,
     ) -> None:
         """`check_still_allowed` refuses a call whose caller may no longer do what it might when it
-        was begun; any thread may ask it."""
-        self._routes = routes_of(handlers)
+        was begun; any thread may ask it. `bearer_identity` says whose bearer key a request carries,
+        or refuses it."""
+        self._routes = Routes(handlers)
         self._storage = storage
         self._clock = clock
         self._errors = errors
@@ -87,25 +104,34 @@ class Dispatcher:
         self._rates = rates
         self._validator = validator
         self._check_still_allowed = check_still_allowed
+        self._bearer_identity = bearer_identity
+        self._room = room
         self._echoes = echoes
         self._payload_bytes_max = settings.limits.payload_bytes_max
         self._secrets = policy_of(settings.trust.secrets)
         self._tasks: set[asyncio.Future[Any]] = set()
-        self.in_flight = 0
+        self._under_way = 0
         self.draining = False
-        self.served: Counter[str] = Counter()
+        self._meters = meters_of(handlers)
         self.failed: Counter[str] = Counter()
 
+    @property
+    def in_flight(self) -> int:
+        """Requests in work; those that only wait for a change are no work."""
+        return self._under_way - self._room.count
+
     def dispatch(self, frame: bytes, answer: Answer, identity: Identity = LOCAL) -> None:
-        """Answer one frame of an identity, now or later."""
+        """Answer one frame that an identity sent, or carries for somebody; now or later."""
         now_us = self._clock.now_us()
         try:
             request = read_request(frame, self._payload_bytes_max)
         except RecollectError as error:
-            self._answer_error(salvaged_id(frame), "unreadable", error, answer)
+            self._answer_error(salvaged_id(frame), "unreadable", error, answer, now_us)
             return
         call = None
         try:
+            if request.bearer is not None:
+                identity = self._bearer_identity(request)
             call, route = self._admit(request, now_us, identity)
             operation = read_operation(route.decode, request)
             self._check_access(call, route, operation)
@@ -114,40 +140,61 @@ class Dispatcher:
                     self._secrets.name(name, getattr(operation, name) or "")
             if route.has_min_seq and (operation.min_seq or 0) > self._storage.committed_seq:  # type: ignore[attr-defined]
                 self._later(request, call, self._when_visible(call, route, operation), answer)
+            elif call.fence is not None and call.access in ("write", "admin"):
+                self._later(request, call, self._fenced(call, route, operation), answer)
             else:
                 self._run(request, call, route, operation, answer)
         except RecollectError as error:
-            self._answer_error(request.id, request.op, error, answer, call)
+            self._answer_error(request.id, request.op, error, answer, now_us, call)
         except Exception as error:
-            self._answer_error(request.id, request.op, _defect(request.op, error), answer, call)
+            defect = _defect(request.op, error)
+            self._answer_error(request.id, request.op, defect, answer, now_us, call)
 
     def refuse(
         self, request_id: int | str | None, name: str, error: RecollectError, answer: Answer
     ) -> None:
         """Answer with an error what is not let in."""
-        self._answer_error(request_id, name, error, answer)
+        self._answer_error(request_id, name, error, answer, self._clock.now_us())
 
     def describe(self) -> dict[str, Any]:
         """Counts for `stats`."""
+        served = {name: answered(meter) - meter[FAILED] for name, meter in self._meters.items()}
         return {
             "in_flight": self.in_flight,
             "in_flight_max": self._network.in_flight_max,
-            "served": dict(self.served),
+            "waiting": self._room.count,
+            "waiting_max": self._room.waiting_max,
+            "served": {name: number for name, number in served.items() if number},
             "failed": dict(self.failed),
+        }
+
+    def figures(self) -> records.RequestFigures:
+        """Counts and durations for `metrics`, of the operations that were asked for."""
+        return {
+            "in_flight": self.in_flight,
+            "in_flight_max": self._network.in_flight_max,
+            "waiting": self._storage.write_queue_length(),
+            "by_operation": {
+                name: figures(meter) for name, meter in self._meters.items() if any(meter)
+            },
+            "bucket_bounds_s": BOUNDS_S,
+            "failed_by_code": dict(self.failed),
         }
 
     async def drained(self) -> None:
         """Refuse what comes from now on and wait until everything accepted is answered."""
         self.draining = True
+        self._room.close()
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     def _admit(self, request: Request, now_us: int, identity: Identity) -> tuple[Call, Route]:
-        route = self._routes.get(request.op)
-        if route is None:
+        try:
+            route = self._routes[request.op]
+        except KeyError:
             raise UnknownOperation(
-                f"There is no operation {request.op[:64]!r}.", known=sorted(self._routes)
-            )
+                f"There is no operation {request.op[:64]!r}.", known=sorted(REGISTRY)
+            ) from None
         if self.draining:
             raise ShuttingDown("The orchestrator is shutting down; try again shortly.")
         deadline_us = now_us + self._network.deadline_ms_default * 1000
@@ -162,11 +209,15 @@ class Dispatcher:
                 retry_after_ms=self._network.retry_after_ms,
             )
         self._rates.take(identity)
+        fence = None
         if request.agent or request.session or request.trace or request.key or request.task:
             check_names(request)
             if self._secrets is not None:
                 for name in NAME_LIMITS:
                     self._secrets.name(name, getattr(request, name) or "")
+        if request.fence is not None:
+            check_names(request)
+            fence = read_fence(request.fence)
         return Call(
             operation=request.op,
             now_us=now_us,
@@ -177,10 +228,11 @@ class Dispatcher:
             trace=request.trace,
             key=request.key,
             task=request.task,
+            fence=fence,
             access=route.spec.access,
             grants=identity.grants,
             memories_max=identity.memories_max,
-            public_key=identity.public_key,
+            credential=identity.credential,
         ), route
 
     def _check_access(self, call: Call, route: Route, operation: Operation[Any]) -> None:
@@ -217,6 +269,21 @@ class Dispatcher:
             self._later(request, call, self._write_finished(call, operation, result), answer)
         else:
             self._later(request, call, self._write_prepared(call, operation, result), answer)
+
+    async def _fenced(self, call: Call, route: Route, operation: Operation[Any]) -> Any:
+        """The answer to what is done under a lease, which is looked at before anything is begun.
+
+        It is looked at again in every write. But not every effect is one of the storage: a backup
+        is none, and takes long.
+        """
+        await self._storage.read(partial(check_fence, call))
+        result = route.handler(call, operation)
+        if isinstance(result, bytes | dict):
+            return result
+        if route.kind == "read":
+            return await result
+        function = result if callable(result) else await result
+        return await self._write_finished(call, operation, function)
 
     def _write(
         self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
@@ -255,11 +322,11 @@ class Dispatcher:
     def _later(self, request: Request, call: Call, work: Any, answer: Answer) -> None:
         """Answer when the work is done; it counts as in flight until then."""
         future = work if isinstance(work, asyncio.Future) else asyncio.ensure_future(work)
-        self.in_flight += 1
+        self._under_way += 1
         self._tasks.add(future)
 
         def done(finished: asyncio.Future[Any]) -> None:
-            self.in_flight -= 1
+            self._under_way -= 1
             self._tasks.discard(finished)
             if finished.cancelled():
                 error: BaseException | None = ShuttingDown("The orchestrator was stopped.")
@@ -274,11 +341,10 @@ class Dispatcher:
                 else:
                     self._answer(request, call, _encode(result), answer)
                     self._served(call, result)
-            elif isinstance(error, RecollectError):
-                self._answer_error(request.id, request.op, error, answer, call)
             else:
-                defect = _defect(request.op, error)
-                self._answer_error(request.id, request.op, defect, answer, call)
+                if not isinstance(error, RecollectError):
+                    error = _defect(request.op, error)
+                self._answer_error(request.id, request.op, error, answer, call.now_us, call)
 
         future.add_done_callback(done)
 
@@ -310,13 +376,21 @@ class Dispatcher:
                 maximum=self._payload_bytes_max,
                 actual=len(body),
             )
-            self._answer_error(request.id, request.op, error, answer, call)
+            self._answer_error(request.id, request.op, error, answer, call.now_us, call)
             return
         if call.refusals:
             self._refusals.note(call)
-        self.served[request.op] += 1
+        now_us = self._clock.now_us()
+        # As `latencies.count` does it, without the call.
+        meter = self._meters[request.op]
+        took_us = now_us - call.now_us
+        if took_us > 0:
+            meter[SUM] += took_us
+            meter[took_us.bit_length()] += 1
+        else:
+            meter[0] += 1
         failpoint("before_reply")
-        answer(_encode(Reply(PROTOCOL_VERSION, request.id, self._clock.now_us() // 1000, body)))
+        answer(_encode(Reply(PROTOCOL_VERSION, request.id, now_us // 1000, body)))
 
     def _answer_error(
         self,
@@ -324,14 +398,18 @@ class Dispatcher:
         name: str,
         error: RecollectError,
         answer: Answer,
+        began_us: int,
         call: Call | None = None,
     ) -> None:
         if call is not None and call.refusals:
             self._refusals.note(call)
+        now_us = self._clock.now_us()
         self.failed[error.code] += 1
+        if (meter := self._meters.get(name)) is not None:
+            meter[FAILED] += 1
+            count(meter, now_us - began_us)
         if self._secrets is not None:
             error = self._secrets.blotted(error)
-        now_us = self._clock.now_us()
         if isinstance(error, InternalError) or error.code.startswith("storage"):
             self._errors.report(
                 "orchestrator", error.code, error.message, now_us, context={"operation": name}

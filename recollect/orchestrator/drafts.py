@@ -8,12 +8,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from recollect.orchestrator.clock import parse_moment
-from recollect.orchestrator.explaining import explain, unknown_field
 from recollect.orchestrator.rows import MemoryRow, decode_json
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import MEMORIES
 from recollect.protocol.errors import InvalidArgument
+from recollect.protocol.explaining import explain, unknown_field
 from recollect.protocol.operations import AddMemory, fields
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -172,6 +172,14 @@ class Drafting:
         )
         fades_us = self._fading.fades_us(new.last_access_us, stability_s)
         return msgspec.structs.replace(new, stability_s=stability_s, fades_us=fades_us)
+
+    def with_time_left(self, row: MemoryRow, now_us: int) -> MemoryRow:
+        """The row of a memory that was put where it is now: if it has faded by the measure of its
+        tier, it has all of the time there that a memory has which was just used."""
+        if row.fades_us > now_us:
+            return row
+        fades_us = self._fading.fades_us(now_us, row.stability_s)
+        return msgspec.structs.replace(row, fades_us=fades_us)
 
     def _merged(self, row: MemoryRow, patch: dict[str, Any]) -> str:
         merged = decode_json(row.metadata) | patch

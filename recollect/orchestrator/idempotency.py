@@ -13,6 +13,7 @@ from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
+from recollect.orchestrator.fencing import check_fence
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import (
     Change,
@@ -38,7 +39,7 @@ DELETE FROM idempotency WHERE (identity, key) IN (
 )
 RETURNING 1
 """
-TRIM_ROWS = 5_000
+COUNT_OLD = "SELECT count(*) FROM (SELECT 1 FROM idempotency WHERE at_us < ? LIMIT ?) AS old"
 # What an answer repeats of its request, so that a text of a memory is in no kept answer.
 ECHOED = ("key", "task_id")
 
@@ -114,6 +115,8 @@ class Once:
         if self._clock.now_us() >= self._call.deadline_us:
             raise expired()
         self._check_allowed(self._call)
+        if self._call.fence is not None:
+            check_fence(self._call, transaction)
         if self.mark is None:
             return _encode(self._function(transaction))
         known: Known = transaction.prefetched.known
@@ -210,6 +213,6 @@ def _known(session: Session, functions: Sequence[Once]) -> Known:
     return known
 
 
-def trim(before_us: int, transaction: WriteTransaction) -> bool:
-    """Forget the oldest answers, a bounded number at a time; whether there may be more."""
-    return len(transaction.execute(TRIM, (before_us, TRIM_ROWS))) == TRIM_ROWS
+def trim(before_us: int, rows_max: int, transaction: WriteTransaction) -> int:
+    """Forget the oldest answers, so many at most; how many."""
+    return len(transaction.execute(TRIM, (before_us, rows_max)))

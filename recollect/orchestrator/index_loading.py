@@ -1,19 +1,26 @@
-"""The vector index at start: its saved segments, completed from the stored vectors."""
+"""The vector indexes of this process, each at start its saved segments, completed from the stored
+vectors."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Vectors
+from recollect.config.settings import IndexSettings
+from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Embedder, Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 from recollect.orchestrator.off_loop import to_the_end
-from recollect.orchestrator.search.vectors import Numbers
+from recollect.orchestrator.search.vectors import FaissIndex, Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.listed import numbers
+from recollect.orchestrator.trouble import Trouble
 
+INDEX_FOLDER = "index"
 PAGE_ROWS = 10_000
 
 TABLES = ("vectors", "shadow_vectors")
@@ -30,14 +37,58 @@ SAMPLE_COMPARED = 192
 TOLERANCE = 1e-3
 
 
-async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors") -> int:
-    """Fill the index from its files and from the stored vectors; how many were not in the files.
+class FaissIndexes:
+    """Those of one data folder, or of none."""
 
-    A stored vector of another model or of a wrong length is dropped, to be made anew.
-    """
+    def __init__(self, settings: IndexSettings, data: Path | None) -> None:
+        self._settings = settings
+        self._folder = None if data is None else data / INDEX_FOLDER
+
+    def make(self, embedder: Embedder, trouble: Trouble) -> FaissIndex:
+        folder = self._folder
+        return FaissIndex(
+            embedder.dimensions,
+            folder=None if folder is None else folder / folder_name(embedder.model),
+            model=embedder.model,
+            head_max=self._settings.head_max,
+            trouble=trouble,
+        )
+
+    async def load(self, storage: Storage, meaning: Meaning, table: str = "vectors") -> int:
+        loaded = await _load(storage, meaning, table)
+        if table != TABLES[0]:
+            # Whatever is deleted from now on, the index hears of. What was deleted before, it may
+            # have read just then.
+            await storage.read(partial(_drop_gone, table, meaning))
+        return loaded
+
+    async def keep_up(self, storage: Storage, meaning: Meaning) -> None:
+        """Nothing is due: the index grows by itself."""
+
+    async def discard(self, storage: Storage, meaning: Meaning) -> None:
+        await to_the_end(_faiss(meaning).discard)
+
+    def forget_others(self, model: str) -> None:
+        if self._folder is not None and self._folder.is_dir():
+            for folder in self._folder.iterdir():
+                if folder.name != folder_name(model):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def folder_name(model: str) -> str:
+    """The name of a model as that of a folder."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", model)
+
+
+def _faiss(meaning: Meaning) -> FaissIndex:
+    assert isinstance(meaning.index, FaissIndex)
+    return meaning.index
+
+
+async def _load(storage: Storage, meaning: Meaning, table: str) -> int:
+    """Fill the index from its files and from the stored vectors; how many were not in the files."""
     assert table in TABLES
-    index = meaning.index
-    await to_the_end(index.open)
+    await to_the_end(_faiss(meaning).open)
     missing = await storage.read(partial(_missing, table, meaning))
     misfits: list[int] = []
     for start in range(0, len(missing), PAGE_ROWS):
@@ -49,9 +100,9 @@ async def load_index(storage: Storage, meaning: Meaning, table: str = "vectors")
     return len(missing)
 
 
-def drop_gone(table: str, meaning: Meaning, session: Session) -> None:
+def _drop_gone(table: str, meaning: Meaning, session: Session) -> None:
     """Take out of the index what is not stored any more."""
-    meaning.index.reconcile(*_pairs(table, session))
+    _faiss(meaning).reconcile(*_pairs(table, session))
 
 
 def _pairs(table: str, session: Session) -> tuple[Numbers, Numbers]:
@@ -68,7 +119,7 @@ def _missing(table: str, meaning: Meaning, session: Session) -> Numbers:
             table, meaning, nums[np.isin(nums, kept)], seqs[np.isin(nums, kept)], session
         )
 
-    return np.sort(meaning.index.reconcile(nums, seqs, trusted))
+    return np.sort(_faiss(meaning).reconcile(nums, seqs, trusted))
 
 
 def _agrees(table: str, meaning: Meaning, nums: Numbers, seqs: Numbers, session: Session) -> bool:
@@ -87,7 +138,7 @@ def _agrees(table: str, meaning: Meaning, nums: Numbers, seqs: Numbers, session:
         ):
             continue  # such a one is dropped when the index is loaded
         vector = np.frombuffer(stored, dtype=np.float32)
-        [similarity] = meaning.index.similarities(vector, np.array([num], dtype=np.int64))
+        [similarity] = _faiss(meaning).similarities(vector, np.array([num], dtype=np.int64))
         if not abs(similarity - float(vector @ vector)) < TOLERANCE:
             return False
     return True

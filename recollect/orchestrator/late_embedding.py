@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 import structlog
@@ -14,6 +15,7 @@ from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.refused_texts import embedded_singly
 from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
+from recollect.orchestrator.trouble import Trouble, unheard
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
@@ -51,22 +53,27 @@ class LateEmbedding:
         self._storage = storage
         self._store = store
         self.last_error: str | None = None
+        self.searched = False
+        """Whether all memories were looked through since the start."""
+        self.trouble: Trouble = unheard
         # Up to here the waiting ones were tried in this round.
         self._tried_num = 0
         self._writing: asyncio.Future[None] | None = None
+        # Held by whoever takes a step.
+        self._stepping = asyncio.Lock()
         # How many rounds a memory is passed over, because the embedder refused it.
         self._rounds_left: dict[int, int] = {}
 
     async def run(self) -> None:
         """Embed what waits, whenever something does; patiently while the embedder is away."""
         pause_s = PAUSE_S_MIN
-        searched = False
         while True:
             try:
-                if not searched:
-                    await self._find_forgotten()
-                    searched = True
-                done = await self._step()
+                if not self.searched:
+                    await self.find_forgotten()
+                    self.searched = True
+                async with self._stepping:
+                    done, _ = await self._step(PAGE_TEXTS)
                 pause_s, self.last_error = PAUSE_S_MIN, None
                 if not done:
                     await asyncio.sleep(IDLE_S)
@@ -77,6 +84,7 @@ class LateEmbedding:
                         "Memories wait for their vectors.", action="embed_late", reason=reason
                     )
                 self.last_error = reason
+                self.trouble("embedding_waits", reason)
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
@@ -85,15 +93,30 @@ class LateEmbedding:
         [(count,)] = session.execute(COUNT)
         return int(count)
 
-    async def _step(self) -> int:
-        params = (self._tried_num, PAGE_TEXTS)
+    async def work_off(self, limit: int, until: Callable[[], bool]) -> int:
+        """Embed what waits now, so many at most and until there is no more time; how many were."""
+        done = 0
+        async with self._stepping:
+            self._tried_num = 0
+            self._rounds_left.clear()
+            while done < limit and not until():
+                made, more = await self._step(min(PAGE_TEXTS, limit - done))
+                done += made
+                if not more:
+                    break
+            await self._written()
+        return done
+
+    async def _step(self, texts_max: int) -> tuple[int, bool]:
+        """Embed some of those that wait; how many were, and whether there may be more."""
+        params = (self._tried_num, texts_max)
         found = await self._storage.read(lambda session: session.execute(WAITING, params))
         rows = [MemoryRow(*row) for row in found]
         if not rows:
             # A round is over. What was refused in it is tried again in a later one.
             await self._written()
             self._tried_num = 0
-            return 0
+            return 0, False
         meaning = self._store.meanings.current
         wanted = [row for row in rows if self._rounds_left.get(row.num, 0) <= 0]
         made = await embedded_singly(meaning.embedding, wanted)
@@ -107,7 +130,7 @@ class LateEmbedding:
             await self._written()
             self._writing = self._storage.write(partial(self._keep, kept, embedded))
         self._tried_num = rows[-1].num
-        return len(made)
+        return len(made), True
 
     async def _written(self) -> None:
         """Wait until what was embedded before is on disk."""
@@ -133,25 +156,28 @@ class LateEmbedding:
                 transaction, row.num, row.seq, embedded.chosen([place])
             )
 
-    async def _find_forgotten(self) -> None:
-        """Notice memories that neither have a vector nor wait for one; there should be none."""
+    async def find_forgotten(self, *, embed: bool = True) -> int:
+        """Notice memories that neither have a vector nor wait for one, and let them wait; how many
+        there were. There should be none."""
         after, found = 0, 0
         while True:
             params = (after, SEARCH_ROWS)
             forgotten, last = await self._storage.read(partial(_page, params))
             if forgotten:
                 found += len(forgotten)
-                await self._storage.write(
-                    lambda transaction, nums=forgotten: transaction.executemany(  # type: ignore[misc]
-                        EMBED_LATER_AGAIN, nums
-                    )
-                )
+                if embed:
+                    await self._storage.write(partial(_let_wait, forgotten))
             if last is None:
                 break
             after = last
             await asyncio.sleep(SEARCH_PAUSE_S)
         if found:
             log.warning("Memories without a vector were found.", action="embed_late", count=found)
+        return found
+
+
+def _let_wait(nums: list[Row], transaction: WriteTransaction) -> None:
+    transaction.executemany(EMBED_LATER_AGAIN, nums)
 
 
 def _page(params: tuple[int, int], session: Session) -> tuple[list[Row], int | None]:

@@ -10,8 +10,7 @@ import structlog
 from recollect.config.settings import Settings
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.assembly import Assembly
-from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.context import receipts
+from recollect.orchestrator.clock import Clock, keep_following
 from recollect.orchestrator.embedding.choosing import (
     Choice,
     choose,
@@ -21,18 +20,14 @@ from recollect.orchestrator.embedding.choosing import (
 )
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.idempotency import trim
-from recollect.orchestrator.index_loading import load_index
-from recollect.orchestrator.operational.opening import take_up
+from recollect.orchestrator.operational.opening import name_store, take_up
+from recollect.orchestrator.redis.live import Counters
 from recollect.orchestrator.words_rebuilding import ensure_words
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import RecollectError, StorageFailed
 
 log = structlog.get_logger()
 
-TRIM_INTERVAL_S = 60
-TRIM_PAUSE_S = 0.05  # between the steps of one trimming, for others to write
-HOUR_US = 3_600_000_000
-DAY_US = 24 * HOUR_US
+CHOICES_MAX = 10
 
 
 class Orchestrator(Assembly):
@@ -41,9 +36,14 @@ class Orchestrator(Assembly):
     def __init__(self, settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> None:
         super().__init__(settings, clock, own_keys)
         self._background: list[asyncio.Task[None]] = []
+        self._knows_keys = False
 
     async def know_keys(self) -> None:
-        """Learn who is known by which key, and keep up with it; for a server that asks for keys."""
+        """Learn who is known by which key, and keep up with it. Once is enough; a server that asks
+        for keys needs it before it lets anybody connect."""
+        if self._knows_keys:
+            return
+        self._knows_keys = True
         await self.keyring.load()
         self._background += [
             asyncio.create_task(self.keyring.follow()),
@@ -52,17 +52,28 @@ class Orchestrator(Assembly):
 
     async def start(self) -> None:
         """Make ready to answer."""
+        # Also where nobody is asked for a key: a request may carry a bearer key all the same.
+        await self.know_keys()
+        await self._keeping.load()
+        self.redis.begin()
         choice = await self._choose_model()
-        loaded = await load_index(self.storage, self.meanings.current)
+        loaded = await self._indexes.load(self.storage, self.meanings.current)
+        index = self.meanings.current.index
+        vectors = await self.storage.read(lambda session: index.seen_by(session).count())
         log.info(
             "The vector index is loaded.",
             action="load_index",
             model=self.meanings.current.model,
-            vectors=len(self.meanings.current.index),
+            vectors=vectors,
             from_storage=loaded,
         )
         await ensure_words(self.storage, self._lexical)
-        await take_up(self.operational, self.storage, self._clock, self._settings.operational)
+        await self.redis.tried()
+        store_id = await name_store(self.storage)
+        self.redis.take_part(store_id, self._count)
+        await take_up(
+            self.operational, store_id, self.storage, self._clock, self._settings.operational
+        )
         await self._running.recover_if_possible()
         warming = self.storage.read(self._lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -70,25 +81,38 @@ class Orchestrator(Assembly):
         if choice.target is None or unfinished:
             # What a purge left in the index of the target is made anew without it.
             model = self.meanings.current.model
-            await asyncio.to_thread(self._providers.forget_other_indexes, model)
+            await asyncio.to_thread(self._indexes.forget_others, model)
         if choice.target is not None:
             self._reembedding.start(choice.target, partial(self._make_target, choice.target))
         else:
             self._background.append(asyncio.create_task(self._reembedding.tidy()))
         self._background += [
+            asyncio.create_task(keep_following(self._clock)),
             asyncio.create_task(self._flush_accesses()),
-            asyncio.create_task(self._trim_idempotency()),
-            asyncio.create_task(self._trim_receipts()),
+            asyncio.create_task(self._feed.follow()),
+            asyncio.create_task(self._keeping.run()),
             asyncio.create_task(self._late.run()),
             asyncio.create_task(self._scrubbing.run()),
             asyncio.create_task(self._running.look_after()),
         ]
+        if not self.storage.inline_reads:
+            # Others may exchange the model of this store.
+            following = self._following.run(choice.active.to_text())
+            self._background.append(asyncio.create_task(following))
 
     async def _choose_model(self) -> Choice:
         """Start with the store's own model, or with the configured one if it has none."""
         providers = self._providers
-        known = await self.storage.read(read_known)
-        choice = await asyncio.to_thread(choose, known, providers.configured(), providers.embedder)
+        for _ in range(CHOICES_MAX):
+            known = await self.storage.read(read_known)
+            choice = await asyncio.to_thread(
+                choose, known, providers.configured(), providers.embedder
+            )
+            # Another orchestrator may have exchanged the model meanwhile.
+            if await self.storage.write(partial(remember, known, choice)):
+                break
+        else:
+            raise StorageFailed("The model of the store is changed over and over; start again.")
         if choice.fallback_reason is not None:
             log.warning(
                 "The configured embedding model is not in use.",
@@ -103,12 +127,21 @@ class Orchestrator(Assembly):
                 self._clock.now_us(),
                 context={"in_use": choice.embedder.model},
             )
-        await self.storage.write(partial(remember, choice))
         placeholder = self.meanings.current
         self.meanings.current = providers.meaning(choice.embedder, asyncio.get_running_loop())
         placeholder.embedding.close()
         placeholder.index.close()
         return choice
+
+    def _count(self) -> Counters:
+        """What it has done so far, for all to see."""
+        requests = self.dispatcher.describe()
+        return Counters(
+            served=sum(requests["served"].values()),
+            failed=requests["failed"],
+            in_flight=requests["in_flight"],
+            memories_added=self._store.added,
+        )
 
     async def _make_target(self, target: EmbedderSpec) -> Meaning:
         """The model that the store moves to, if it can be had."""
@@ -128,10 +161,12 @@ class Orchestrator(Assembly):
             in_time = False
         await self._reembedding.stop()
         await self.operational.stop()
+        await self.redis.stop()
         self.attempts.flush()
         try:
             await self._accesses.flush()
             await self._reuse.flush()
+            await self._keeping.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
         await asyncio.to_thread(self._readers.close)
@@ -150,25 +185,4 @@ class Orchestrator(Assembly):
                 await self._reuse.flush()
             except RecollectError as error:
                 log.warning("Accesses were not written.", action="flush", reason=error.message)
-
-    async def _trim_idempotency(self) -> None:
-        kept_us = self._settings.storage.idempotency_hours * HOUR_US
-        while True:
-            before_us = self._clock.now_us() - kept_us
-            try:
-                while await self.storage.write(partial(trim, before_us)):
-                    await asyncio.sleep(TRIM_PAUSE_S)
-            except RecollectError as error:
-                log.warning("Old answers were not trimmed.", action="trim", reason=error.message)
-            await asyncio.sleep(TRIM_INTERVAL_S)
-
-    async def _trim_receipts(self) -> None:
-        kept_us = int(self._settings.context.receipts_kept_days * DAY_US)
-        while True:
-            before_us = self._clock.now_us() - kept_us
-            try:
-                while await self.storage.write(partial(receipts.trim, before_us)):
-                    await asyncio.sleep(TRIM_PAUSE_S)
-            except RecollectError as error:
-                log.warning("Old receipts were not trimmed.", action="trim", reason=error.message)
-            await asyncio.sleep(TRIM_INTERVAL_S)
+                self._trouble(error.code, f"Accesses were not written: {error.message}")

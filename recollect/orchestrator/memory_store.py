@@ -20,7 +20,7 @@ from recollect.orchestrator.consolidation.purging import forget_in_reports
 from recollect.orchestrator.documents.purging import forget_chunk
 from recollect.orchestrator.embedding.meaning import Embedded, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
-from recollect.orchestrator.memory_vectors import DROP_VECTOR, MemoryVectors
+from recollect.orchestrator.memory_vectors import DROP_VECTOR, EMBED_LATER, MemoryVectors
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
@@ -33,6 +33,8 @@ from recollect.protocol.operation import Access
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 1_000
+EXPIRE = "expire"
+"""In the journal, what became of a memory whose time was over."""
 # What the full text of a memory is made of.
 WORDED = ("content", "metadata", "tags", "valid_from_us")
 KEY_HOLDER = "SELECT id FROM memories WHERE namespace = ? AND key = ? AND deleted_us IS NULL"
@@ -70,6 +72,7 @@ ERASE = (
     "DELETE FROM relationships WHERE source_num = ?",
     "DELETE FROM relationships WHERE target_num = ?",
     "DELETE FROM group_members WHERE num = ?",
+    "DELETE FROM trimmed_writers WHERE num = ?",
     "DELETE FROM pattern_evidence WHERE pattern_num = ?",
     "DELETE FROM pattern_evidence WHERE execution_num = ?",
     *(f"DELETE FROM {table} WHERE num = ?" for table in TYPED),
@@ -101,6 +104,8 @@ class MemoryStore:
         self.forgotten: Callable[[Collection[str]], None] = lambda ids: None
         """Told, once that is durable, the ids of memories that were removed for good and may be
         known elsewhere: events."""
+        self.added = 0
+        """Memories that were stored since the start."""
 
     def find(
         self, call: Call, session: Session, memory_id: str, access: Access | None = None
@@ -182,9 +187,24 @@ class MemoryStore:
         transaction.insert(rows.INSERT, map(msgspec.structs.astuple, drafts))
         quotas.own(call, transaction, [draft.num for draft in drafts])
         self.vectors.insert(transaction, drafts, embedded)
+        transaction.after_commit.append(lambda: self._count_added(len(drafts)))
         authors = {self._learn_words(transaction, draft) for draft in drafts}
         for namespace, author in authors:
             self._authors.note(transaction, namespace, author)
+
+    def bring_in(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
+        """Write a memory that comes from another store, under the id and in the version that it
+        has; only its numbers are given here. If it is searched, its vector is made later."""
+        transaction.insert(rows.INSERT, [msgspec.structs.astuple(row)])
+        quotas.own(call, transaction, [row.num])
+        self._authors.note(transaction, row.namespace, author_of(row.created_by, metadata_of(row)))
+        if row.present:
+            transaction.texts[row.num] = words_of(row)
+            transaction.insert(EMBED_LATER, [(row.num,)])
+        transaction.after_commit.append(lambda: self._count_added(1))
+
+    def _count_added(self, count: int) -> None:
+        self.added += count
 
     def _learn_words(self, transaction: WriteTransaction, row: MemoryRow) -> tuple[str, str | None]:
         """Index the words of a memory; returns its namespace and who it is by."""
@@ -320,7 +340,7 @@ class MemoryStore:
             return
         holder = self.find(call, transaction, found[0][0], "write")
         if holder is not None and not holder.alive(call.now_us):
-            self.supersede(call, transaction, holder, as_deleted(call, holder), operation="expire")
+            self.supersede(call, transaction, holder, as_deleted(call, holder), operation=EXPIRE)
             return
         raise AlreadyExists(
             f"{row.namespace} already has a memory with the key {row.key!r}: update that one, or "

@@ -76,7 +76,7 @@ class MemoryVectors:
             if vector is not None:
                 vectors.append((draft, vector))
                 passages = embedded.passages_at(place)
-                stored.append((draft.num, model, vector.tobytes(), draft.seq, passages))
+                stored.append((draft.num, model, vector, draft.seq, passages))
         transaction.insert(INSERT_VECTOR, stored)
         if len(vectors) < len(drafts):
             found = {draft.num for draft, _ in vectors}
@@ -105,7 +105,7 @@ class MemoryVectors:
         meaning = embedded.meaning
         transaction.execute(
             REPLACE_VECTOR,
-            (row.num, meaning.model, vector.tobytes(), row.seq, embedded.passages_at(0)),
+            (row.num, meaning.model, vector, row.seq, embedded.passages_at(0)),
         )
         transaction.execute(EMBEDDED, (row.num,))
         transaction.after_commit.append(lambda: meaning.index.put(row.num, vector, row.seq))
@@ -131,7 +131,7 @@ class MemoryVectors:
         now_seq = transaction.last_seq()
         transaction.execute(
             REPLACE_VECTOR,
-            (num, meaning.model, vector.tobytes(), now_seq, embedded.passages_at(0)),
+            (num, meaning.model, vector, now_seq, embedded.passages_at(0)),
         )
         transaction.execute(EMBEDDED, (num,))
         transaction.after_commit.append(lambda: meaning.index.put(num, vector, now_seq))

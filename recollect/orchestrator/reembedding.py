@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import structlog
 
-from recollect.orchestrator.embedding.choosing import ACTIVE, TARGET
+from recollect.orchestrator.embedding.choosing import ACTIVE, MODEL, TARGET
 from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.index_loading import drop_gone, load_index
 from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.refused_texts import embedded_singly
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
-from recollect.orchestrator.storage.properties import set_property
+from recollect.orchestrator.storage.properties import get_property, set_property
+from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.vector_indexes import VectorIndexes
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
@@ -76,12 +77,18 @@ Make = Callable[[], Awaitable[Meaning]]
 """Makes the meaning that is to come into use; it may not be possible yet."""
 
 
+class ExchangedElsewhere(Exception):
+    """Another orchestrator has brought the model into use, or given it up."""
+
+
 class Reembedding:
     """At most one exchange of the model at a time."""
 
-    def __init__(self, storage: Storage, meanings: Meanings) -> None:
+    def __init__(self, storage: Storage, meanings: Meanings, indexes: VectorIndexes) -> None:
         self._storage = storage
         self._meanings = meanings
+        self._indexes = indexes
+        self.trouble: Trouble = unheard
         self._task: asyncio.Task[None] | None = None
         self._status: dict[str, Any] = {"state": "idle"}
         self._switched_seq = 0
@@ -114,6 +121,7 @@ class Reembedding:
             await self._clear()
         except RecollectError as error:
             log.warning("Old vectors are still there.", action="reembed", reason=error.message)
+            self.trouble("reembedding_waits", error.message)
 
     async def give_up(self) -> bool:
         """Stay with the present model; whether it was not too late for that."""
@@ -160,15 +168,20 @@ class Reembedding:
                     prepared = True
                 old = await self._run(spec, target)
                 break
+            except ExchangedElsewhere:
+                assert target is not None
+                return await self._leave(target)
             except RecollectError as error:
                 self._status |= {"state": "waiting", "reason": error.message}
                 log.warning("Re-embedding waits.", action="reembed", reason=error.message)
+                self.trouble("reembedding_waits", error.message)
                 await asyncio.sleep(retry_s)
                 retry_s = min(2 * retry_s, RETRY_S_MAX)
                 self._status["state"] = "running"
-            except Exception:
+            except Exception as error:
                 self._status |= {"state": "failed"}
                 log.exception("Re-embedding failed.", action="reembed")
+                self.trouble("reembedding_failed", f"Re-embedding failed: {error!r}.")
                 return
         await self._put_away(old)
 
@@ -178,18 +191,24 @@ class Reembedding:
         await target.embedding.retire()
         self._status = {"state": "idle"}
 
+    async def _leave(self, target: Meaning) -> None:
+        """Another orchestrator did it; which model is in use is noticed by who follows it."""
+        self._meanings.coming = None
+        self._switching = False
+        self._status = {"state": "idle"}
+        await target.embedding.retire()
+
     async def _prepare(self, spec: EmbedderSpec, target: Meaning) -> None:
         storage = self._storage
         await storage.write(lambda transaction: set_property(transaction, TARGET, spec.to_text()))
         if await storage.read(lambda s: bool(s.execute(FOREIGN, (target.model,)))):
             await self._clear()
-        # Whatever is deleted from now on, the index hears of. What was deleted before, it may have
-        # read just then: that is looked for afterwards.
+        # Whatever is deleted from now on, the index hears of.
         self._meanings.coming = target
-        await load_index(storage, target, "shadow_vectors")
-        await storage.read(partial(drop_gone, "shadow_vectors", target))
+        await self._indexes.load(storage, target, "shadow_vectors")
         [(total,)] = await storage.read(lambda s: s.execute(COUNT))
-        self._status |= {"target": target.model, "total": total, "done": len(target.index)}
+        done = await self._count(target)
+        self._status |= {"target": target.model, "total": total, "done": done}
         log.info("Re-embedding begins.", action="reembed", model=target.model, memories=total)
 
     async def _run(self, spec: EmbedderSpec, target: Meaning) -> Meaning:
@@ -232,7 +251,11 @@ class Reembedding:
             nums = [row.num for row, _ in chosen]
             for num in await self._storage.read(partial(_gone, nums)):
                 target.index.remove(num)
-        self._status["done"] = len(target.index)
+            total = max(self._status["total"], self._status["done"])
+            self._status["done"] = min(total, self._status["done"] + len(chosen))
+
+    async def _count(self, meaning: Meaning) -> int:
+        return await self._storage.read(lambda s: meaning.index.seen_by(s).count())
 
     async def _switch(self, spec: EmbedderSpec, target: Meaning, since_seq: int) -> Meaning:
         old = self._meanings.current
@@ -241,21 +264,25 @@ class Reembedding:
         write = self._storage.write(switched)
         try:
             # Whoever stops this must not find the models exchanged behind their back.
-            self._switched_seq = await asyncio.shield(write)
+            switched_seq = await asyncio.shield(write)
         except asyncio.CancelledError:
             await asyncio.wait([write])
             raise
         except RecollectError:
             self._switching = False
             raise
+        if switched_seq is None:
+            raise ExchangedElsewhere
+        self._switched_seq = switched_seq
         log.info("The new model is in use.", action="reembed", model=target.model)
         return old
 
     async def _put_away(self, old: Meaning) -> None:
         """Remove what the exchange left behind. If that fails, the next start goes on with it."""
         target = self._meanings.current
-        self._status |= {"state": "clearing", "done": len(target.index)}
+        self._status["state"] = "clearing"
         try:
+            self._status["done"] = await self._count(target)
             # Written between the commit and the exchange: with vectors of the old model.
             await self._storage.write(partial(_sweep, self._switched_seq, target))
         except RecollectError as error:
@@ -271,7 +298,7 @@ class Reembedding:
 
     async def _discard(self, meaning: Meaning) -> None:
         """Remove the files of a meaning that is not used any more."""
-        await to_the_end(meaning.index.discard)
+        await self._indexes.discard(self._storage, meaning)
         self._meanings.leaving.remove(meaning)
 
     def _exchange(self, target: Meaning) -> Callable[[], None]:
@@ -319,7 +346,7 @@ def _keep(
     transaction.executemany(
         KEEP,
         [
-            (row.num, model, pooled.vector.tobytes(), seq, pooled.passages or None)
+            (row.num, model, pooled.vector, seq, pooled.passages or None)
             for row, pooled in made
             if row.num in kept
         ],
@@ -333,8 +360,13 @@ def _switch(
     since_seq: int,
     exchange: Callable[[], None],
     transaction: WriteTransaction,
-) -> int:
-    """Exchange the tables; what is still behind is left to be embedded late."""
+) -> int | None:
+    """Exchange the tables; what is still behind is left to be embedded late.
+
+    None if the store is not on its way to this model any more.
+    """
+    if get_property(transaction, TARGET) != spec.to_text():
+        return None
     behind = [num for num, _ in transaction.execute(BEHIND, (since_seq, BEHIND_MAX))]
     for num in behind:
         transaction.execute(FORGET, (num,))
@@ -342,6 +374,7 @@ def _switch(
     for statement in SWAP:
         transaction.execute(statement)
     set_property(transaction, ACTIVE, spec.to_text())
+    set_property(transaction, MODEL, target.model)
     set_property(transaction, TARGET, None)
 
     def after_commit() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from recollect.orchestrator.explaining import explain
 from recollect.protocol.envelope import (
     IDEMPOTENCY_KEY_CHARS_MAX,
     NAME_CHARS_MAX,
@@ -22,6 +21,7 @@ from recollect.protocol.errors import (
     MalformedRequest,
     UnsupportedVersion,
 )
+from recollect.protocol.explaining import explain
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import REGISTRY
 
@@ -31,6 +31,7 @@ NAME_LIMITS = {
     "session": NAME_CHARS_MAX,
     "trace": NAME_CHARS_MAX,
     "task": NAME_CHARS_MAX,
+    "fence": NAME_CHARS_MAX,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,16 +42,31 @@ class Route(msgspec.Struct, frozen=True):
     handler: Callable[..., Any]
     has_min_seq: bool
     has_namespace: bool
-    names: tuple[str, ...]
-    """Of an operation that changes something: its fields that hold one name each."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of an operation that changes something: its fields that hold one name each."""
+        return _names_of(REGISTRY[self.spec.name])
 
 
-def routes_of(handlers: Mapping[str, tuple[Kind, Callable[..., Any]]]) -> dict[str, Route]:
-    """A route for every declared operation; one without a handler, or the reverse, is a defect."""
-    missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
-    if missing or foreign:
-        raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
-    return {name: _route(name, *handler) for name, handler in handlers.items()}
+class Routes(dict[str, Route]):
+    """The route of every declared operation, made when it is first asked for.
+
+    What decodes an operation takes most of a millisecond to make, and few orchestrators are asked
+    for all of them.
+    """
+
+    def __init__(self, handlers: Mapping[str, tuple[Kind, Callable[..., Any]]]) -> None:
+        """An operation without a handler, or the reverse, is a defect."""
+        super().__init__()
+        missing, foreign = REGISTRY.keys() - handlers.keys(), handlers.keys() - REGISTRY.keys()
+        if missing or foreign:
+            raise AssertionError(f"operations without handler: {missing}; unknown: {foreign}")
+        self._handlers = handlers
+
+    def __missing__(self, name: str) -> Route:
+        route = self[name] = _route(name, *self._handlers[name])
+        return route
 
 
 def _route(name: str, kind: Kind, handler: Callable[..., Any]) -> Route:
@@ -64,11 +80,14 @@ def _route(name: str, kind: Kind, handler: Callable[..., Any]) -> Route:
         handler=handler,
         has_min_seq="min_seq" in fields,
         has_namespace=changes and "namespace" in fields,
-        names=_names_of(operation) if changes else (),
     )
 
 
+@cache
 def _names_of(operation: type[Operation[Any]]) -> tuple[str, ...]:
+    # Looked up when it is first asked for: for all operations it takes longer than a start should.
+    if operation.spec.access not in ("write", "admin"):
+        return ()
     kinds = {field.name: repr(field.type) for field in fields_of(operation)}
     several = ("dict[", "list[", "Any", "float", "Unset")
     return tuple(

@@ -11,7 +11,7 @@ for at the start.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.ranking import forget_texts
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Storage
+from recollect.orchestrator.trouble import Trouble, unheard
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
@@ -47,10 +48,18 @@ class Scrubbing:
     """Scrubs when something was erased. Lives on the event loop."""
 
     def __init__(
-        self, storage: Storage, lexical: LexicalIndex, meanings: Meanings, clock: Clock
+        self,
+        storage: Storage,
+        lexical: LexicalIndex,
+        meanings: Meanings,
+        clock: Clock,
+        forget_vectors: Callable[[], Awaitable[None]],
     ) -> None:
+        """`forget_vectors` forgets those of texts that are kept outside of this process."""
         self._storage, self._lexical, self._meanings = storage, lexical, meanings
         self._clock = clock
+        self._forget_vectors = forget_vectors
+        self.trouble: Trouble = unheard
         # How many purges there were, and how many of them are scrubbed.
         self._asked = self._done = 0
         # The numbers of the memories that were erased; None for whatever is gone.
@@ -134,6 +143,7 @@ class Scrubbing:
             self._done = asked
         else:
             log.warning("Scrubbing is to be repeated.", action="scrub", reason=self._reason)
+            self.trouble("scrubbing_failed", self._reason)
             self._nums = None if nums is None or self._nums is None else self._nums | nums
             self._wake.set()
         self._ended.set()
@@ -148,6 +158,8 @@ class Scrubbing:
             meaning.embedding.forget()
             if not await to_the_end(meaning.index.expunge, chosen):
                 return "a segment of the vector index could not be rewritten"
+        # After those at hand, of which some might still be on their way there.
+        await self._forget_vectors()
         failpoint("while_scrubbing")
         if self._meanings.leaving:
             return "the index of a model that was replaced is still being removed"

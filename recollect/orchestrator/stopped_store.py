@@ -7,6 +7,7 @@ must be made without it. Whoever opens a stopped store holds its data folder.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,11 +19,12 @@ from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import SystemClock
-from recollect.orchestrator.explaining import explain
-from recollect.orchestrator.opening import open_storage
+from recollect.orchestrator.opening import open_storage, search_parts
+from recollect.orchestrator.services.bearer_keys import BearerKeyService
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.validation import Validator
+from recollect.protocol.explaining import explain
 from recollect.protocol.operation import Operation
 
 WRITTEN_WITHIN_US = 60_000_000
@@ -38,7 +40,8 @@ class StoppedStore:
 
     async def open(self) -> None:
         """Open the storage, on the running event loop."""
-        self._storage, _, _ = open_storage(self._settings, _nothing)
+        lexical = search_parts(self._settings, random.Random()).lexical
+        self._storage = open_storage(self._settings, _nothing, [lexical.seal])
         own = self._own_keys
         self._keyring = Keyring(self._storage, own.local.public_key if own else None)
         self._handlers = handlers_of(
@@ -47,7 +50,8 @@ class StoppedStore:
                 self._keyring,
                 Validator(self._settings.limits),
                 own.server.public_key if own else None,
-            )
+            ),
+            BearerKeyService(self._keyring),
         )
 
     async def close(self) -> None:

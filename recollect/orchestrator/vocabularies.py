@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.orchestrator.tokens import Estimate, TokenCounter, up_to_a_word
 from recollect.protocol.errors import RecollectError
+from recollect.tokens import Estimate, TokenCounter, up_to_a_word
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -25,7 +25,7 @@ async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
     """Index the words of all memories, unless that was done in the present way; how many."""
     version = lexical.version
     known = await storage.read(lambda session: get_property(session, PROPERTY))
-    if version is None or known == version:
+    if known == version:
         return 0
     after, done = 0, 0
     await storage.write(lexical.clear)

@@ -12,6 +12,7 @@ PROTOCOL_VERSION = 1
 
 IDEMPOTENCY_KEY_CHARS_MAX = 128
 NAME_CHARS_MAX = 256
+BEARER_CHARS_MAX = 256
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,6 +38,13 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """The session that new memories belong to."""
     task: str | None = None
     """The task that the work is done for, for the audit."""
+    fence: str | None = None
+    """`name/token` of the lease under which it is done: refused once that lease has another."""
+    bearer: str | None = None
+    """A bearer key: the request is done in the name of whose it is, not of who carries it here."""
+
+    def __repr__(self) -> str:
+        return f"Request(id={self.id!r}, op={self.op!r})"
 
 
 class Reply(msgspec.Struct, frozen=True):

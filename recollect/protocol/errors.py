@@ -20,7 +20,10 @@ RecollectError
 │   ├── AlreadyExists          already_exists         the key is taken in its namespace
 │   ├── CycleRefused           cycle_refused          a memory cannot be its own ancestor
 │   ├── TransitionRefused      transition_refused     the status does not lead to that one
-│   └── IdempotencyConflict    idempotency_conflict   the same key came with another payload
+│   ├── LeaseLost              lease_lost             somebody else holds the lease by now
+│   ├── IdempotencyConflict    idempotency_conflict   the same key came with another payload
+│   ├── ChangesGone            changes_gone           those changes were trimmed: read all anew
+│   └── ChangesAhead           changes_ahead          the store has not come so far: another store
 ├── Unavailable
 │   ├── Overloaded             overloaded             too many in flight; wait retry_after_ms
 │   ├── RateLimited            rate_limited           too many requests; wait retry_after_ms
@@ -170,8 +173,20 @@ class TransitionRefused(Conflict):
     code = "transition_refused"
 
 
+class LeaseLost(Conflict):
+    code = "lease_lost"
+
+
 class IdempotencyConflict(Conflict):
     code = "idempotency_conflict"
+
+
+class ChangesGone(Conflict):
+    code = "changes_gone"
+
+
+class ChangesAhead(Conflict):
+    code = "changes_ahead"
 
 
 class Unavailable(RecollectError):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
+
+from recollect.protocol.tool import Tool
 
 R = TypeVar("R")
 C = TypeVar("C", bound="type[Operation[Any]]")
@@ -25,11 +27,14 @@ class Spec(msgspec.Struct, frozen=True):
     name: str
     access: Access
     http: tuple[str, str]
-    mcp: bool
+    mcp: tuple[Tool, ...]
+    """The tools that carry it out for a model over MCP."""
     everywhere: bool
     """It is about the whole store, so the access is needed to everything."""
     replay: bool
     """Safe to send again: a read, or a write kept apart by its idempotency key."""
+    http_body: str | None = None
+    """The field that is the whole body over REST; all that are not in the path if None."""
 
 
 class Operation(
@@ -66,8 +71,9 @@ def operation(
     access: Access,
     http: tuple[str, str],
     everywhere: bool = False,
-    mcp: bool = False,
+    mcp: Tool | tuple[Tool, ...] = (),
     replay: bool = True,
+    http_body: str | None = None,
 ) -> Callable[[C], C]:
     """Declare an operation under the snake-case form of its class name."""
 
@@ -76,7 +82,13 @@ def operation(
         assert name not in REGISTRY, f"operation {name} is declared twice"
         assert cls.__doc__, f"operation {name} has no description"
         cls.spec = Spec(
-            name=name, access=access, http=http, everywhere=everywhere, mcp=mcp, replay=replay
+            name=name,
+            access=access,
+            http=http,
+            everywhere=everywhere,
+            mcp=mcp if isinstance(mcp, tuple) else (mcp,),
+            replay=replay,
+            http_body=http_body,
         )
         REGISTRY[name] = cls
         return cls
@@ -87,3 +99,12 @@ def operation(
 def fields_of(cls: type[Operation[Any]]) -> tuple[msgspec.structs.FieldInfo, ...]:
     """The fields that travel in the body: all but the call options."""
     return tuple(f for f in msgspec.structs.fields(cls) if f.name not in CALL_OPTIONS)
+
+
+def result_of(cls: type[Operation[Any]]) -> Any:
+    """The type of what an operation answers with, as it is declared."""
+    for ancestor in cls.__mro__:
+        for generic in ancestor.__dict__.get("__orig_bases__", ()):
+            if get_origin(generic) is Operation:
+                return get_args(generic)[0]
+    raise TypeError(f"{cls.__name__} does not say what it results in")

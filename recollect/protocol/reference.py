@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from recollect.protocol import errors
-from recollect.protocol.operation import Operation, fields_of
+from recollect.protocol.operation import Operation, fields_of, result_of
 from recollect.protocol.operations import REGISTRY
 
 PATH = Path("docs/operations.md")
@@ -52,7 +52,7 @@ def _operation(cls: type[Operation[Any]]) -> str:
                 marked = True
             lines.append(_row(field))
         lines.append("")
-    result = _result(cls)
+    result = result_of(cls)
     keys = ", ".join(f"`{name}`" for name in get_type_hints(result))
     lines += [f"Needs `{spec.access}`; answers {keys}.\n"]
     return "\n".join(lines)
@@ -67,14 +67,6 @@ def _row(field: msgspec.structs.FieldInfo) -> str:
 def _default(field: msgspec.structs.FieldInfo) -> Any:
     made = field.default_factory
     return field.default if made is msgspec.NODEFAULT else made()
-
-
-def _result(cls: type[Operation[Any]]) -> Any:
-    for base in cls.__mro__:
-        for generic in getattr(base, "__orig_bases__", ()):
-            if get_origin(generic) is Operation:
-                return get_args(generic)[0]
-    raise AssertionError(f"{cls} has no result")
 
 
 def type_text(annotation: Any) -> str:

@@ -284,9 +284,15 @@ def test_the_table_of_writes_has_every_one_of_its_kind() -> None:
     elsewhere = {
         *("archive_session", "squash_versions", "index_document", "sync_documents"),
         *("delete_document", "consolidate", "undo", "forget_source", "create_identity"),
+        *("create_bearer_key", "revoke_bearer_key"),
         *("grant_access", "revoke_access", "backup", "reembed", "report_errors", "verify_audit"),
+        *("trim_journal", "trim_answers", "fade_memories", "apply_retention", "keep_backup"),
+        *("backfill_embeddings", "check_index", "maintain_index", "optimise_storage"),
+        *("acquire_lease", "renew_lease", "release_lease", "announce_jobs", "request_job"),
+        *("begin_job", "report_job", "finish_job", "import_records"),
         # These ask for a high access and change nothing.
-        *("list_identities", "recent_errors", "stats"),
+        *("list_identities", "recent_errors", "stats", "analytics", "metrics", "list_jobs"),
+        *("get_job_run", "job_history", "check_integrity", "export_records"),
         # What is of the moment comes into no log, and what is learned or moved into that of a run.
         *("update_metric", "set_active_task", "extract_pattern", "migrate"),
     }

@@ -17,15 +17,6 @@ from tests.harness.worlds import World
 WAYS = (ops.SearchMemory, ops.SemanticSearch, ops.Recall)
 
 
-def ways(world: World) -> tuple[Any, ...]:
-    """How this storage can be searched."""
-    try:
-        world(ops.SearchMemory("anything"))
-    except errors.Unsupported:
-        return WAYS[1:]
-    return WAYS
-
-
 def found(world: World, way: Any, query: str, **given: Any) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = world(way(query, **given))["results"]
     return results
@@ -57,7 +48,7 @@ def furnish(world: World, plain: int = 400) -> dict[str, list[str]]:
 
 def test_a_rare_collection_gets_its_results_among_many_better_ones(world: World) -> None:
     made = furnish(world)
-    for way in ways(world):
+    for way in WAYS:
         check_rare(world, way, made)
 
 
@@ -103,7 +94,7 @@ def test_one_search_ranks_all_collections_by_the_scores_that_each_has_alone(worl
 
 def test_pages_of_some_collections_fit_together(world: World) -> None:
     furnish(world, plain=30)
-    for way in ways(world):
+    for way in WAYS:
         check_pages(world, way)
 
 
@@ -133,7 +124,7 @@ def test_the_past_of_a_collection_is_searched(world: World) -> None:
     then = world.clock.now_us() / 1_000_000
     world.clock.advance(60)
     world(ops.StoreKnowledge(title, "It opens at ten"))
-    for way in ways(world):
+    for way in WAYS:
         [was] = found(world, way, "lighthouse opens", collections=["knowledge"], as_of=then)
         assert (was["id"], was["content"]) == (memory_id, f"{title}\nIt opens at nine")
         [now] = found(world, way, "lighthouse opens", collections=["knowledge"])
@@ -148,7 +139,7 @@ def test_collections_go_with_filters_and_namespaces(world: World) -> None:
     world(ops.AddMemory("The lamp broke", namespace="user:a", importance=0.9))
     given = {"collections": ["incidents"], "filters": {"importance": {"gte": 0.3}}}
     reader = somebody("reader", read=("user:a:b",))
-    for way in ways(world):
+    for way in WAYS:
         assert ids(found(world, way, "lamp", namespace="user:a", **given)) == [mine["memory_id"]]
         results = world(way("lamp", collections=["incidents", "memories"]), reader)["results"]
         assert ids(results) == [mine["memory_id"]]

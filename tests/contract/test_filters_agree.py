@@ -10,7 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.protocol.operations import BatchAddMemories, Recall, SearchMemory, SemanticSearch
+from recollect.protocol.operations import (
+    BatchAddMemories,
+    ListMemories,
+    Recall,
+    SearchMemory,
+    SemanticSearch,
+)
+from tests.harness.postgres import new_database
 from tests.harness.worlds import World
 
 KINDS = ("general", "semantic", "episodic")
@@ -88,9 +95,12 @@ filters = st.recursive(
 )
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World("sqlite", Path(tmp_path_factory.mktemp("filters")) / "data")
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    url = "sqlite" if request.param == "sqlite" else new_database()
+    world = World(url, Path(tmp_path_factory.mktemp("filters")) / "data")
     world(BatchAddMemories(MEMORIES))
     yield world
     world.close()
@@ -129,3 +139,46 @@ def test_every_way_of_searching_finds_what_fits_and_nothing_else(
     ):
         assert {result["content"] for result in filled(whole)["results"]} == expected
         assert filled(few)["count"] == min(7, len(expected))
+
+
+ODD: list[dict[str, Any]] = [
+    {"content": "a", "metadata": {"v": True, 'w"x\\': 1}},
+    {"content": "b", "metadata": {"v": 1}},
+    {"content": "c", "metadata": {"v": "1"}},
+    {"content": "d", "metadata": {"v": None}},
+    {"content": "e", "metadata": {"v": [1, "two", True]}},
+    {"content": "f", "metadata": {"v": {"in": "two"}}},
+    {"content": "g", "metadata": {"v": "one TWO"}},
+    {"content": "H%_\\", "metadata": {"v": 0.1}},
+    {"content": "i", "metadata": {"list": [{"v": 1}], "0": {"v": 2}}},
+]
+ASKED: list[tuple[dict[str, Any], str]] = [
+    ({"metadata.v": 1}, "ab"),
+    ({"metadata.v": True}, "ab"),
+    ({"metadata.v": "1"}, "c"),
+    ({"metadata.v": {"lt": 1}}, "H"),
+    ({"metadata.v": 0.1}, "H"),
+    ({"metadata.v": {"gte": 1, "lt": "0"}}, "ab"),
+    ({"metadata.v": None, "content": {"ne": "i"}}, "d"),
+    ({"metadata.v": {"in": [1, "1"]}}, "abc"),
+    ({"metadata.v": {"contains": "two"}}, "ef"),
+    ({"metadata.v": {"contains": 1}}, "ce"),
+    ({"metadata.v": {"contains": "TWO"}}, "g"),
+    ({"metadata.list.v": 1}, ""),
+    ({"metadata.list.0.v": 1}, ""),
+    ({"metadata.0.v": 2}, "i"),
+    ({'metadata.w"x\\': 1}, "a"),
+    ({"metadata.'; DROP TABLE memories; --": 1}, ""),
+    ({"metadata.$?(@ == 1)": 1}, ""),
+    ({"content": {"contains": "h%_\\"}}, "H"),
+    ({"content": {"contains": "%"}}, "H"),
+]
+
+
+def test_odd_values_and_names_are_compared_alike_on_every_storage(world: World) -> None:
+    world(BatchAddMemories([memory | {"namespace": "user:odd"} for memory in ODD]))
+    for filters, wanted in ASKED:
+        listed = world(ListMemories(filters=filters))["memories"]
+        assert {m["content"][0] for m in listed} == set(wanted), filters
+        near = world(SemanticSearch("a b c", 50, filters))["results"]
+        assert {m["content"][0] for m in near} == set(wanted), filters

@@ -412,7 +412,7 @@ def test_the_index_is_made_anew_from_the_rows_at_start(world: World) -> None:
     assert world(Stats())["index"]["vectors"] == 2
 
 
-@pytest.mark.parametrize("damage", ["DELETE FROM vectors", "UPDATE vectors SET vector = '123'"])
+@pytest.mark.parametrize("damage", ["DELETE FROM vectors", "UPDATE vectors SET vector = '[1,2,3]'"])
 def test_a_memory_whose_vector_is_lost_or_damaged_is_embedded_again(
     world: World, damage: str
 ) -> None:

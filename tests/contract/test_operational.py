@@ -199,7 +199,7 @@ def test_an_event_that_was_purged_without_redis_is_erased_there_at_the_next_star
     storage_url: str, tmp_path: Path
 ) -> None:
     with RedisServer() as server:
-        shared = msgspec.structs.replace(SMALL, redis=RedisSettings(server.url, 5_000))
+        shared = msgspec.structs.replace(SMALL, redis=RedisSettings(server.url, timeout_ms=5_000))
         world = World(storage_url, tmp_path / "data", shared)
         try:
             kept = world(ops.PushEvent("kept", critical=True))

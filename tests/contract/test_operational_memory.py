@@ -27,6 +27,7 @@ from recollect.orchestrator.operational.interface import (
     OperationalMemory,
 )
 from recollect.orchestrator.operational.redis import RedisMemory
+from recollect.orchestrator.redis.link import RedisLink
 from tests.harness.redis import RedisServer, SilentServer
 
 WITHIN_S = 20.0
@@ -88,10 +89,11 @@ class Members:
         else:
             settings = Settings(
                 operational=self._limits,
-                redis=RedisSettings(self._url, timeout_ms),
+                redis=RedisSettings(self._url, timeout_ms=timeout_ms),
                 circuit_breaker=CircuitBreakerSettings(fail_max=2, reset_timeout_s=0.05),
             )
-            memory = RedisMemory(settings, IdSource(SystemClock()), time.monotonic)
+            link = RedisLink(settings, time.monotonic)
+            memory = RedisMemory(self._limits, IdSource(SystemClock()), link)
         self._made.append(memory)
         await memory.start(self.store_id, critical)
         return memory

@@ -40,7 +40,7 @@ def embedder(world: World) -> SentenceEmbedder:
 
 
 async def _meaning(world: World, embedder: SentenceEmbedder) -> Meaning:
-    providers = Providers(world.settings.embedding, world.settings.index, None)
+    providers = Providers(world.settings.embedding, world.orchestrator._indexes.make)
     return providers.meaning(embedder, asyncio.get_running_loop())
 
 
@@ -110,7 +110,9 @@ def test_a_move_to_another_model_brings_its_passages(
     other = SentenceEmbedder("other", 32)
 
     async def move(target_of: SentenceEmbedder) -> None:
-        reembedding = Reembedding(world.storage, world.orchestrator.meanings)
+        reembedding = Reembedding(
+            world.storage, world.orchestrator.meanings, world.orchestrator._indexes
+        )
         reembedding.start(hashed(), partial(_meaning, world, target_of))
         while reembedding.running:
             await asyncio.sleep(0)

@@ -30,6 +30,7 @@ from recollect.protocol.operations import (
     UpdateMemory,
 )
 from tests.harness.histories import History, noted
+from tests.harness.postgres import new_database
 from tests.harness.worlds import ANSWERED_WITHIN_S, World
 
 WORDS = ("apple", "river", "engine", "violin", "harbour", "copper", "meadow", "signal")
@@ -46,11 +47,14 @@ class Agreement(History):
 
     memories: Bundle[str] = Bundle("memories")
 
+    def url(self) -> str:
+        return "sqlite"
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.world = World(
-            "sqlite",
+            self.url(),
             Path(self.folder.name) / "data",
             Settings(
                 embedding=EmbeddingSettings(provider="hashed", dimensions=64),
@@ -227,3 +231,17 @@ Agreement.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 TestSearchAgrees = Agreement.TestCase
+
+
+class AgreementOnPostgresql(Agreement):
+    """The same where the database holds the indexes."""
+
+    def url(self) -> str:
+        return new_database()
+
+
+AgreementOnPostgresql.TestCase.settings = settings(
+    Agreement.TestCase.settings,
+    max_examples=int(os.environ.get("SEARCH_HISTORIES", "25")) // 3,
+)
+TestSearchAgreesOnPostgresql = AgreementOnPostgresql.TestCase

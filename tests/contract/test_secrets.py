@@ -35,6 +35,8 @@ OTHERS: dict[str, Any] = {
     "forget_source": lambda a: ops.ForgetSource("somebody"),
     "create_identity": lambda a: ops.CreateIdentity("carol"),
     "grant_access": lambda a: ops.GrantAccess("carol", HOME, "read"),
+    "create_bearer_key": lambda a: ops.CreateBearerKey("carol", "7f" * 32, "the laptop"),
+    "revoke_bearer_key": lambda a: ops.RevokeBearerKey("carol", "7f" * 6),
     "revoke_access": lambda a: ops.RevokeAccess("carol"),
     "backup": lambda a: ops.Backup("/nonexistent/backup"),
     "reembed": lambda a: ops.Reembed("hashed", "hashed", 32),
@@ -43,10 +45,31 @@ OTHERS: dict[str, Any] = {
     "list_identities": lambda a: ops.ListIdentities(),
     "recent_errors": lambda a: ops.RecentErrors(),
     "stats": lambda a: ops.Stats(),
+    "analytics": lambda a: ops.Analytics(),
     "update_metric": lambda a: ops.UpdateMetric("oven", 220.0, namespace=HOME),
     "set_active_task": lambda a: ops.SetActiveTask("bake", {"loaf": 1}, namespace=HOME),
     "extract_pattern": lambda a: ops.ExtractPattern("general", namespace=HOME),
     "migrate": lambda a: ops.Migrate(HOME, "working"),
+    "fade_memories": lambda a: ops.FadeMemories(HOME),
+    "apply_retention": lambda a: ops.ApplyRetention(),
+    "trim_journal": lambda a: ops.TrimJournal(36_500.0),
+    "trim_answers": lambda a: ops.TrimAnswers(),
+    "keep_backup": lambda a: ops.KeepBackup(),
+    "backfill_embeddings": lambda a: ops.BackfillEmbeddings(),
+    "maintain_index": lambda a: ops.MaintainIndex(),
+    "check_index": lambda a: ops.CheckIndex(),
+    "metrics": lambda a: ops.Metrics(),
+    "list_jobs": lambda a: ops.ListJobs(),
+    "request_job": lambda a: ops.RequestJob("decay"),
+    "get_job_run": lambda a: ops.GetJobRun("none"),
+    "job_history": lambda a: ops.JobHistory(),
+    "acquire_lease": lambda a: ops.AcquireLease("tried", "somebody"),
+    "renew_lease": lambda a: ops.RenewLease("tried", "somebody", 1),
+    "release_lease": lambda a: ops.ReleaseLease("tried", "somebody", 1),
+    "optimise_storage": lambda a: ops.OptimiseStorage(),
+    "check_integrity": lambda a: ops.CheckIntegrity(),
+    "export_records": lambda a: ops.ExportRecords(namespace=HOME),
+    "import_records": lambda a: ops.ImportRecords([{"kind": "group"}]),
 }
 MAKERS = {name: make for name, (make, _) in WRITES.items()} | OTHERS
 PROSE = (
@@ -130,7 +153,9 @@ def everything(world: World) -> str:
 
 def test_every_operation_that_writes_is_tried() -> None:
     writing = {name for name, op in REGISTRY.items() if op.spec.access in ("write", "admin")}
-    assert writing | {"report_errors"} == MAKERS.keys() | RECORDS.keys()
+    # Only the holder of the scheduler's lease may say something of its jobs and their runs.
+    fenced = {"announce_jobs", "begin_job", "report_job", "finish_job"}
+    assert writing - fenced | {"report_errors"} == MAKERS.keys() | RECORDS.keys()
 
 
 @pytest.mark.timeout(120)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.protocol.operations import Recall, SemanticSearch
 from tests.faults import database
 

@@ -25,6 +25,10 @@ NASTY_VALUES = pick(6, 1_000)
 """Strange values that each field of each operation is given."""
 BACKUPS = pick(5, 100)
 DRAINS = pick(5, 100)
+HANDOVERS = pick(20, 1_000)
+SCHEDULER_HANDOVERS = pick(4, 100)
+"""Of these, so many between real schedulers; the others between clients."""
+RESTARTS = pick(2, 20)
 AUDIT_PLACES = pick(4, 60)
 
 

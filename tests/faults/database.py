@@ -11,7 +11,8 @@ from typing import Any
 import apsw
 
 from recollect.orchestrator.storage import journal_walk
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
+from recollect.orchestrator.storage.copies import DATABASE_NAME
+from recollect.orchestrator.storage.sqlite import SqliteSession
 
 
 @contextmanager

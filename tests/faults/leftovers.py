@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from redis import Redis
 
 from recollect import MemoryClient
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
@@ -74,6 +75,34 @@ def files(*places: Path) -> list[Path]:
         for path in ([place] if place.is_file() else sorted(place.rglob("*")))
         if path.is_file()
     ]
+
+
+def contents_of_redis(url: str) -> bytes:
+    """All keys of a Redis and all that they hold."""
+    held = []
+    with Redis.from_url(url) as client:
+        for key in client.scan_iter():
+            kind = client.type(key).decode()
+            value: object = {
+                "string": client.get,
+                "hash": client.hgetall,
+                "zset": lambda name: client.zrange(name, 0, -1),
+                "stream": client.xrange,
+                "none": lambda name: None,  # it is gone by now
+            }[kind](key)
+            held += [key, *_bytes_in(value)]
+    return b"\0".join(held)
+
+
+def _bytes_in(value: object) -> Iterator[bytes]:
+    if isinstance(value, bytes):
+        yield value
+    elif isinstance(value, dict):
+        for pair in value.items():
+            yield from _bytes_in(pair)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _bytes_in(one)
 
 
 class Planting:

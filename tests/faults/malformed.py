@@ -115,6 +115,38 @@ NASTY: list[Any] = [
 ]
 
 
+FIELD_NAMES = [
+    *(f.encode_name for op in REGISTRY.values() for f in fields_of(op)),
+    *("v", "id", "op", "body"),
+]
+ARRIVING: dict[str, Any] = {
+    "kind": "memory",
+    "id": "from-elsewhere",
+    "namespace": "temp:malformed",
+    "key": None,
+    "collection": "memories",
+    "version": 2,
+    "memory_type": "general",
+    "tier": "short",
+    "content": "from another store",
+    "value": [1],
+    "metadata": {"a": 1},
+    "tags": ["t"],
+    "importance": 0.5,
+    "trust": 1.0,
+    "stability_s": 1.0,
+    "access_count": 0,
+    "last_access_us": 1,
+    "fades_us": 1,
+    "created_us": 1,
+    "updated_us": 1,
+    "operation": "add_memory",
+    "columns": None,
+    "versions": [],
+}
+"""A record as an import takes it."""
+
+
 class Good:
     """A good body for every operation; the ids are of memories that exist."""
 
@@ -194,15 +226,31 @@ class Good:
             "forget_source": {"source": "nobody", "dry_run": True},
             "undo": {"run_id": "no such run"},
             "migrate": {"namespace": "temp:malformed", "dry_run": True, "limit": 5},
+            "fade_memories": {"namespace": "temp:malformed", "dry_run": True, "limit": 5},
+            "apply_retention": {"deleted_days": 36_500.0, "dry_run": True, "limit": 5},
+            "trim_journal": {"older_than_days": 36_500, "dry_run": True, "limit": 5},
+            "trim_answers": {"dry_run": True, "limit": 5},
+            # One that would make none: no mutation is to fill the disk.
+            "keep_backup": {"keep": 0},
+            "backfill_embeddings": {"limit": 5},
+            "maintain_index": {"dry_run": True},
+            "check_index": {"repair": False},
+            "optimise_storage": {},
+            "check_integrity": {"quick": True},
+            "export_records": {"namespace": "temp:malformed", "limit": 5},
+            "import_records": {"records": [ARRIVING], "dry_run": False},
             "get_run": {"run_id": "no such run"},
             "list_runs": {"namespace": "temp:malformed"},
             "audit_log": {"namespace": "temp:malformed", "since": 1.0, "limit": 5},
+            "read_changes": {"after_seq": 0, "limit": 5, "namespace": "temp:malformed"},
             "verify_audit": {"expected_seq": 0, "expected_head": "00"},
             "who_am_i": {},
             "create_identity": {"name": "stranger", "requests_per_s": 1.0, "memories_max": 1},
             "list_identities": {},
             "grant_access": {"name": "stranger", "pattern": "temp", "access": "read"},
             "revoke_access": {"name": "nobody", "pattern": "temp"},
+            "create_bearer_key": {"name": "nobody", "key_hash": "0a" * 32, "label": "a laptop"},
+            "revoke_bearer_key": {"name": "nobody", "key_id": "0a" * 6},
             "store_goal": {
                 "description": "to be good",
                 "due_at": 1.0,
@@ -319,8 +367,32 @@ class Good:
             },
             "active_tasks": {"limit": 5, "namespace": "temp:malformed"},
             "system_snapshot": {"events": 5, "namespace": "temp:malformed"},
+            "acquire_lease": {"name": "malformed", "holder": "nobody", "ttl_s": 1.0},
+            "renew_lease": {"name": "malformed", "holder": "nobody", "token": 1, "ttl_s": 1.0},
+            "release_lease": {"name": "malformed", "holder": "nobody", "token": 1},
+            "announce_jobs": {
+                "jobs": [
+                    {
+                        "name": "decay",
+                        "description": "d",
+                        "enabled": True,
+                        "schedule": "@hourly",
+                        "limits": {"limit": 1},
+                        "next_at": "2026-01-31T12:00:00Z",
+                    }
+                ]
+            },
+            "list_jobs": {},
+            "request_job": {"job": "decay", "dry_run": True},
+            "begin_job": {"job": "decay", "scheduled_at": 1.0},
+            "report_job": {"job_run_id": "no such run", "progress": {"step": 1}},
+            "finish_job": {"job_run_id": "no such run", "run_status": "done", "counts": {"a": 1}},
+            "get_job_run": {"job_run_id": "no such run"},
+            "job_history": {"job": "decay", "limit": 5},
             "ping": {},
             "stats": {},
+            "analytics": {"namespace": "temp:malformed"},
+            "metrics": {},
             # A path that is refused: no mutation may write where it likes.
             "backup": {"path": "not absolute"},
             "report_errors": {
@@ -412,7 +484,19 @@ class Maker:
     def nasty_envelope(self) -> Case:
         name, body = self._operation()
         field = self._random.choice(
-            ["v", "id", "op", "body", "key", "trace", "agent", "session", "deadline_ms", "extra"]
+            [
+                "v",
+                "id",
+                "op",
+                "body",
+                "key",
+                "trace",
+                "agent",
+                "session",
+                "deadline_ms",
+                "bearer",
+                "extra",
+            ]
         )
         envelope = msgspec.msgpack.decode(self._request(name, body))
         if self._random.random() < 0.2:
@@ -445,7 +529,7 @@ class Maker:
 
     def _frame(self) -> bytes:
         name, body = self._operation()
-        return self._request("ping" if name == "backup" else name, body)
+        return self._request("ping" if name in ("backup", "keep_backup") else name, body)
 
     def flipped(self) -> Case:
         frame = bytearray(self._frame())
@@ -475,9 +559,8 @@ class Maker:
         if depth and roll < 0.3:
             return [self._value(depth - 1) for _ in range(self._random.randint(0, 5))]
         if depth and roll < 0.6:
-            keys = [f.encode_name for op in REGISTRY.values() for f in fields_of(op)]
             return {
-                self._random.choice([*keys, "v", "id", "op", "body"]): self._value(depth - 1)
+                self._random.choice(FIELD_NAMES): self._value(depth - 1)
                 for _ in range(self._random.randint(0, 5))
             }
         return self._random.choice(NASTY)
@@ -510,6 +593,7 @@ class Maker:
 def inside(nasty: Any) -> list[tuple[str, dict[str, Any]]]:
     """A strange value one level down, where only some code looks."""
     patches = ["content", "value", "metadata", "metadata_patch", "tags", "parent_id", "valid_to"]
+    arriving = ["kind", "id", "namespace", "created_us", "columns", "versions"]
     return [
         ("add_memory", {"content": "a", "metadata": {"deep": {"er": nasty}}}),
         ("add_memory", {"content": "a", "value": [[nasty]]}),
@@ -520,6 +604,9 @@ def inside(nasty: Any) -> list[tuple[str, dict[str, Any]]]:
         ("batch_add_memories", {"memories": [{"content": nasty}, {"content": "good"}]}),
         ("batch_add_memories", {"memories": [{"content": "a", "metadata": {"x": nasty}}]}),
         ("batch_get_memories", {"memory_ids": [nasty]}),
+        ("import_records", {"records": [nasty]}),
+        *(("import_records", {"records": [{**ARRIVING, name: nasty}]}) for name in arriving),
+        ("import_records", {"records": [{**ARRIVING, "metadata": {"deep": {"er": nasty}}}]}),
         ("list_memories", {"filters": {"importance": nasty}}),
         ("list_memories", {"filters": {"metadata.a": {"in": [nasty]}}}),
         ("list_memories", {"filters": {"metadata.a": {"contains": nasty}}}),

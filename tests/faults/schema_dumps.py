@@ -16,7 +16,7 @@ import apsw.shell
 
 from recollect import MemoryClient
 from recollect.orchestrator.storage import migrations
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from tests.harness.processes import OrchestratorProcess
 
 FOLDER = Path(__file__).with_name("schemas")
@@ -92,6 +92,16 @@ def fill(client: MemoryClient) -> None:
     client.add_to_group(child["memory_id"], group["group_id"])
     fill_working(client)
     fill_learned(client)
+    fill_access(client)
+
+
+def fill_access(client: MemoryClient) -> None:
+    """Somebody who is known by a bearer key, and one of its keys that was revoked."""
+    client.create_identity("baker", memories_max=100)
+    client.grant_access("baker", "project:kitchen", "write")
+    for key_hash, label in (("0d" * 32, "oven"), ("0e" * 32, "mixer")):
+        client.create_bearer_key("baker", key_hash, label)
+    client.revoke_bearer_key("baker", "0e" * 6)
 
 
 def fill_working(client: MemoryClient) -> None:

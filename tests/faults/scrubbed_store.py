@@ -16,8 +16,9 @@ from pathlib import Path
 import apsw
 import structlog
 
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteStorage
+from recollect.orchestrator.storage.sqlite import SqliteStorage
 
 ROWS = 240
 WRITERS = 3

@@ -13,11 +13,12 @@ import apsw
 import pytest
 
 from recollect.orchestrator.storage import journal
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Change
 from recollect.orchestrator.storage.journal_walk import JournalWalk
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
+from recollect.orchestrator.storage.sqlite import SqliteSession
 from recollect.protocol.errors import Forbidden
-from recollect.protocol.operations import AddMemory, Put, UpdateMemory, VerifyAudit
+from recollect.protocol.operations import AddMemory, Put, TrimJournal, UpdateMemory, VerifyAudit
 from tests.faults import counts, schema_dumps
 from tests.faults.ledger import Trial
 from tests.faults.walls import identity
@@ -188,6 +189,39 @@ FORGERIES: dict[str, tuple[Tamper, str]] = {
 }
 
 
+def anchored(statement: str) -> Tamper:
+    return done(f"UPDATE ledger SET {statement}")
+
+
+def cut_more(execute: Execute, at: int) -> None:
+    """Take more away than was trimmed, and make the recorded beginning fit."""
+    [(head,)] = execute("SELECT hash FROM journal WHERE seq = ?", (at,))
+    execute("DELETE FROM journal WHERE seq <= ?", (at,))
+    execute("UPDATE ledger SET trimmed_seq = ?, trimmed_head = ?", (at, head))
+
+
+# What can be done to a log that was trimmed, beside all that can be done to any.
+CUTS: dict[str, tuple[Tamper, str]] = {
+    "more cut than was trimmed": (deleted("seq <= :at"), "deleted"),
+    "the first kept entry deleted": (
+        deleted("seq = (SELECT min(seq) FROM journal)"),
+        "deleted",
+    ),
+    "more cut, and the beginning forged": (cut_more, "deleted"),
+    "the beginning moved back": (anchored("trimmed_seq = trimmed_seq - 1"), "deleted"),
+    "the beginning forgotten": (anchored("trimmed_seq = 0, trimmed_head = NULL"), "deleted"),
+    "the beginning moved on": (anchored("trimmed_seq = trimmed_seq + 1"), "deleted"),
+    "the hash of the beginning changed": (anchored("trimmed_head = zeroblob(32)"), "changed"),
+    "the hash of the beginning gone": (anchored("trimmed_head = NULL"), "end"),
+    "the number of the beginning made a text": (anchored("trimmed_seq = 'x'"), "end"),
+    "the entry of the trimming changed": (
+        done("UPDATE journal SET subject = 'x' WHERE operation = 'trim_journal'"),
+        "changed",
+    ),
+    "one inserted before the beginning": (lambda execute, at: insert(execute, 3), "inserted"),
+}
+
+
 @contextmanager
 def tampering(path: Path) -> Iterator[Execute]:
     """Statements on the database file, by somebody else than the orchestrator; then undone."""
@@ -327,6 +361,42 @@ def test_a_log_forged_as_a_whole_is_noticed_by_the_head(
                     trial.violated(f"{name} at {at} was not noticed")
                 elif misfit.kind != kind:
                     trial.violated(f"{name} at {at} was taken for: {misfit.text}")
+
+
+@pytest.fixture(scope="module")
+def trimmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes]:
+    """The same of a log whose first entries were trimmed."""
+    data = tmp_path_factory.mktemp("trimmed") / "data"
+    world = World("sqlite", data)
+    try:
+        fill(world, 60)
+        world.clock.advance(30 * 86_400)
+        fill(world, 60)
+        assert world(TrimJournal(7.0))["removed"] > 40
+        verified = world(VerifyAudit())
+    finally:
+        world.close()
+    assert verified["valid"] and verified["trimmed_seq"] > 40
+    return data / DATABASE_NAME, verified["seq"], bytes.fromhex(verified["head"])
+
+
+@pytest.mark.parametrize("name", [*CUTS, "an entry deleted", "the tail cut", "one inserted"])
+def test_a_cut_that_is_no_trimming_is_noticed(trimmed: tuple[Path, int, bytes], name: str) -> None:
+    path, seq, head = trimmed
+    tamper, kind = (CUTS | TAMPERINGS)[name]
+    with Trial("P22") as trial:
+        for at in (seq - 20, seq - 30):
+            with tampering(path) as execute:
+                assert walked(execute, seq, head).misfit is None
+                if not possible(execute, tamper, at):
+                    continue
+                for expected in ((None, None), (seq, head)):
+                    trial.case()
+                    misfit = walked(execute, *expected).misfit
+                    if misfit is None:
+                        trial.violated(f"{name} was not noticed")
+                    elif misfit.kind != kind:
+                        trial.violated(f"{name} was taken for {misfit.kind}: {misfit.text}")
 
 
 def test_a_log_is_watched_while_it_is_written(tmp_path: Path) -> None:

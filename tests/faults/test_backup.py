@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, MANIFEST_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME, MANIFEST_NAME
 from tests.faults import counts, database
 from tests.faults.acknowledgements import AcknowledgementLog
 from tests.faults.ledger import Trial

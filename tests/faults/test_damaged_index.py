@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.protocol.operations import Backup
 from tests.faults import counts, damages
 from tests.faults.comparing import Comparison

@@ -15,7 +15,7 @@ import pytest
 
 from recollect import RecollectError
 from recollect.client import Breaker, Retry
-from recollect.orchestrator.data_folder import ANNOUNCEMENT_NAME, LOCK_NAME
+from recollect.orchestrator.data_folder import ORCHESTRATOR, announcement_path, lock_path
 from recollect.protocol.errors import RequestTimeout
 from tests.faults import counts, database, wire
 from tests.faults.ledger import Trial
@@ -152,14 +152,16 @@ def check_nothing_left(
     """The lock is free, the announcement is gone, no log of SQLite's and no process stays; of the
     index, nothing unfinished."""
     left = {path.name for path in process.data.iterdir()}
-    wanted = {"recollect.db", "index", "keys", LOCK_NAME}
+    lock = lock_path(process.data, ORCHESTRATOR)
+    wanted = {"recollect.db", "index", "keys", lock.name}
     trial.check(left == wanted, f"the folder holds {sorted(left)}")
     unfinished = list((process.data / "index").glob("*/*.partial"))
     trial.check(not unfinished, f"the index holds {unfinished}")
-    trial.check(ANNOUNCEMENT_NAME not in left, "it still says that it serves")
-    with (process.data / LOCK_NAME).open("a+") as lock:
+    announced = announcement_path(process.data, ORCHESTRATOR)
+    trial.check(announced.name not in left, "it still says that it serves")
+    with lock.open("a+") as file:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             trial.violated("the lock is still held")
     trial.check(not any(child.is_running() for child in children), "a process was left behind")

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 import pytest
 
@@ -18,57 +14,16 @@ from recollect.client import Retry, Timeouts
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
-from tests.faults.writers import ANSWERED_WITHIN_S, ENDED_WITHIN_S, patient_client
+from tests.faults.redis_away import WAYS, Way
+from tests.faults.repeating import Load
+from tests.faults.writers import ANSWERED_WITHIN_S, patient_client
 from tests.harness.processes import OrchestratorProcess
-from tests.harness.redis import RedisServer, SilentServer
+from tests.harness.redis import RedisServer
 
 KILLS = counts.pick(4, 100)
 ACKNOWLEDGEMENTS_MAX = 60
 ASKED_MEANWHILE = 40
 WITHIN_S = 30.0
-
-
-class Load:
-    """Threads that do something over and over, from `with` to its end."""
-
-    def __init__(self, steps: list[Callable[[], object]]) -> None:
-        self.done = 0
-        self.failures: list[str] = []
-        self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(s,), daemon=True) for s in steps]
-
-    def _run(self, step: Callable[[], object]) -> None:
-        while not self._stopping.is_set():
-            try:
-                step()
-            except Exception as error:
-                self.failures.append(repr(error))
-                return
-            self.done += 1
-
-    def wait_for_more(self, count: int) -> None:
-        enough = self.done + count
-        wait_for(
-            lambda: self.done >= enough or bool(self.failures),
-            within_s=WITHIN_S,
-            what=f"{count} more of {self.done}",
-        )
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(ENDED_WITHIN_S)
-            assert not thread.is_alive()
 
 
 @pytest.mark.timeout(counts.timeout_s(120))
@@ -127,29 +82,6 @@ def test_no_acknowledged_critical_event_is_lost_to_kill_9(tmp_path: Path) -> Non
             process.close()
 
 
-@contextmanager
-def frozen(server: RedisServer) -> Iterator[None]:
-    server.freeze()
-    yield
-    server.thaw()
-
-
-@contextmanager
-def killed(server: RedisServer) -> Iterator[None]:
-    server.kill()
-    yield
-    server.start()
-
-
-@contextmanager
-def silent(server: RedisServer) -> Iterator[None]:
-    server.kill()
-    with SilentServer(server.socket):
-        yield
-    server.socket.unlink()
-    server.start()
-
-
 @pytest.fixture(scope="module")
 def served(
     tmp_path_factory: pytest.TempPathFactory,
@@ -165,9 +97,9 @@ def served(
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("failing", [killed, frozen, silent])
+@pytest.mark.parametrize("failing", WAYS)
 def test_no_request_fails_while_redis_is_away(
-    served: tuple[RedisServer, OrchestratorProcess], failing: Any
+    served: tuple[RedisServer, OrchestratorProcess], failing: Way
 ) -> None:
     server, process = served
 

@@ -281,7 +281,9 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("audit_log", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
         lambda t, n: push(namespace="temp:".ljust(n, "x")),
         lambda t, n: ("system_snapshot", {"namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: ("analytics", {"namespace": "temp:".ljust(n, "x")}),
         lambda t, n: ("migrate", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
+        lambda t, n: ("fade_memories", {"limit": 5, "namespace": "temp:".ljust(n, "x")}),
     ],
     "batch_items_max": [
         lambda t, n: ("batch_add_memories", {"memories": [{"content": "x"}] * n}),
@@ -301,6 +303,8 @@ CASES: dict[str, list[Case]] = {
         lambda t, n: ("history_by_key", {"namespace": NAMESPACE, "key": "k", "limit": n}),
         lambda t, n: ("list_sessions", {"limit": n}),
         lambda t, n: ("migrate", {"limit": n, "dry_run": True}),
+        lambda t, n: ("fade_memories", {"limit": n, "dry_run": True}),
+        lambda t, n: ("apply_retention", {"limit": n, "dry_run": True}),
         lambda t, n: ("list_active_sessions", {"limit": n}),
         lambda t, n: ("list_events", {"session_id": t.session_id, "limit": n}),
         lambda t, n: ("get_session", {"session_id": t.session_id, "events": n}),
@@ -497,6 +501,8 @@ def test_a_bound_in_the_declaration_is_refused_by_the_name_of_its_field(target: 
             text: Any = "x" * (2 * bound)
             if name == "errors":
                 text = [{"code": "c", "message": "m"}] * (2 * bound)
+            elif name == "operations":
+                text = ["put"] * (2 * bound)
             before = target.seq()
             answer = target.line.ask(operation.spec.name, {**required, name: text})
             code = wire.code_of(answer)

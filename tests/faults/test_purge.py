@@ -10,13 +10,22 @@ from pathlib import Path
 import pytest
 
 from recollect import MemoryClient, RecollectError
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from tests.faults import counts
 from tests.faults.database import problems, rows
 from tests.faults.ledger import Trial
-from tests.faults.leftovers import DIMENSIONS, Planting, Secret, files, found
+from tests.faults.leftovers import (
+    DIMENSIONS,
+    Planting,
+    Secret,
+    contents_of_redis,
+    files,
+    found,
+)
 from tests.faults.polling import wait_for
+from tests.harness.embedding_server import EmbeddingServer, unit_vectors
 from tests.harness.processes import OrchestratorProcess
+from tests.harness.redis import RedisServer
 
 HEAD_MAX = 16
 WITHIN_S = 60.0
@@ -237,3 +246,39 @@ def test_a_purge_while_the_model_is_exchanged_leaves_no_vector(
 
         wait_for(exchanged, within_s=WITHIN_S, what="the new model")
         check_gone(trial, process, secrets, "when it is done")
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["with Redis at hand", "while it is away"])
+def test_a_purge_leaves_no_word_and_no_vector_in_redis(tmp_path: Path, away: bool) -> None:
+    """Texts are known there by a hash alone, but their vectors and critical events are there."""
+    word = Planting(None, random.Random(counts.SEED + 4)).word()  # type: ignore[arg-type]
+    texts = [f"the code is {word}", f"it was {word} before"]
+    with RedisServer() as redis, EmbeddingServer() as embedder:
+        vectors = [vector.tobytes() for vector in unit_vectors(texts, embedder.dimensions)]
+
+        def left() -> list[bytes]:
+            held = contents_of_redis(redis.url)
+            return [trace for trace in (word.encode(), *vectors) if trace in held]
+
+        env = {
+            "RECOLLECT_EMBEDDING_PROVIDER": "openai",
+            "RECOLLECT_EMBEDDING_MODEL": "tiny",
+            "RECOLLECT_EMBEDDING_OPENAI_URL": embedder.url,
+            "RECOLLECT_REDIS_URL": redis.url,
+            "RECOLLECT_CIRCUIT_BREAKER_RESET_TIMEOUT_S": "0.1",
+        }
+        process = OrchestratorProcess(tmp_path / "data", env=env)
+        with process, process.client() as client, Trial("P21") as trial:
+            memory_id = client.add_memory(texts[1])["memory_id"]
+            client.update_memory(memory_id, {"content": texts[0]})
+            client.semantic_search(texts[0])
+            event_id = client.push_event("outage", texts[0], True)["memory_id"]
+            wait_for(lambda: len(left()) == 3, within_s=WITHIN_S, what="all of it in Redis")
+            if away:
+                redis.freeze()
+            for one in (memory_id, event_id):
+                trial.check(client.purge(one)["wiped"], "the files were not wiped in time")
+                trial.case()
+            if away:
+                redis.thaw()
+            wait_for(lambda: not left(), within_s=WITHIN_S, what="that nothing is left")

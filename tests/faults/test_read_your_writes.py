@@ -30,7 +30,7 @@ from tests.harness import histories
 from tests.harness.histories import noted
 from tests.harness.processes import OrchestratorProcess
 
-STEPS = 50
+STEPS = counts.pick(30, 50)
 PAGE = 200
 ANSWERED_WITHIN_S = 30.0
 SCORE_ERROR_MAX = 1e-4

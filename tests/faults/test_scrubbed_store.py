@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME, SqliteSession
+from recollect.orchestrator.storage.copies import DATABASE_NAME
+from recollect.orchestrator.storage.sqlite import SqliteSession
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.scrubbed_store import SCRUBBED, generations

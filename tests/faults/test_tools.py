@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.faults.comparing import Comparison
 from tests.faults.ledger import Ledger, Trial
 from tests.faults.polling import wait_for
 from tests.faults.proxy import CUTS, Cut, CuttingProxy
+from tests.faults.rounds import ROUNDS_MAX, alike
 from tests.faults.segmented import SETTINGS, Store
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.worlds import World
@@ -172,3 +174,14 @@ def test_the_comparison_notices_every_kind_of_wrong_answer(tmp_path: Path) -> No
                 assert len(noticed.wrong) > before, way
     finally:
         world.close()
+
+
+def test_slower_rounds_are_told_from_a_busy_machine() -> None:
+    randomness = random.Random(7)
+
+    def rounds(slower: float) -> list[float]:
+        return [slower * randomness.lognormvariate(0, 0.3) for _ in range(ROUNDS_MAX)]
+
+    tried = 200
+    assert sum(alike(rounds(1.0), rounds(1.0)) for _ in range(tried)) >= 0.95 * tried
+    assert sum(alike(rounds(1.0), rounds(2.0)) for _ in range(tried)) <= 0.05 * tried

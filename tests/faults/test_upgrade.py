@@ -11,7 +11,7 @@ import pytest
 
 from recollect import MemoryClient
 from recollect.orchestrator.storage import migrations
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from tests.faults import counts, database, schema_dumps
 from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
 from tests.faults.ledger import Trial

@@ -1,7 +1,6 @@
 """P14: namespaces are walls, for every operation that is declared.
 
-Export and the change feed will join the table of aims when they exist: a test fails for any
-operation that it lacks.
+A test fails for any operation that the table of aims lacks.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ import msgspec
 import pytest
 
 from recollect.orchestrator.access.grants import NOTHING
-from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.access.identities import LOCAL, Identity
 from recollect.protocol import operations as ops
+from recollect.protocol.bearer_keys import hash_of, new_bearer_key
 from recollect.protocol.operations import REGISTRY
 from tests.faults.ledger import Trial
 from tests.faults.walls import ABSENT, AIMED, MARKER, Aim, answer, furnish, identity, without_names
@@ -98,6 +98,24 @@ def test_every_operation_is_aimed() -> None:
 def test_a_stranger_gets_nothing_and_cannot_tell_it_from_absence(
     world: World, aim: Aim, who: Identity
 ) -> None:
+    check_wall(world, aim, who, who)
+
+
+def test_a_stranger_with_a_bearer_key_gets_no_more_by_who_carries_it(
+    world: World, aim: Aim
+) -> None:
+    bob, key = STRANGERS[0], new_bearer_key()
+    world(ops.CreateIdentity(bob.name))
+    for grant in bob.grants.grants:
+        world(ops.GrantAccess(bob.name, grant.pattern, grant.access))  # type: ignore[arg-type]
+    world(ops.CreateBearerKey(bob.name, hash_of(key)))
+    for carrier in (LOCAL, ALICE):
+        assert answer(world, ops.WhoAmI(), carrier, bearer=key)["identity"] == bob.name
+    check_wall(world, aim, bob, LOCAL, bearer=key)
+
+
+def check_wall(world: World, aim: Aim, who: Identity, carrier: Identity, **envelope: Any) -> None:
+    """Have somebody try every operation, by themselves or carried by somebody else."""
     before = behind(world)
     with Trial("P14") as trial:
         for name, makes in AIMED.items():
@@ -105,11 +123,12 @@ def test_a_stranger_gets_nothing_and_cannot_tell_it_from_absence(
                 trial.case()
                 case = f"{who.name}: {name} #{place}"
                 denied = read(world, DENIED, who.name)[0][0]
-                given = answer(world, make(aim), who)
+                given = answer(world, make(aim), carrier, **envelope)
                 seen = without_names(given, aim)
                 if MARKER in seen:
                     trial.violated(f"{case} was sent the marker: {seen[:300]}")
-                absent = without_names(answer(world, make(ABSENT), who), ABSENT)
+                missed = answer(world, make(ABSENT), carrier, **envelope)
+                absent = without_names(missed, ABSENT)
                 if seen != absent:
                     trial.violated(f"{case} differs from absence: {seen[:300]} / {absent[:300]}")
                 code = given.get("error", {}).get("code")
@@ -158,6 +177,7 @@ def test_one_who_may_read_changes_nothing_and_is_told_so(world: World, aim: Aim)
         ops.RecentSummaries(),
     ):
         assert MARKER in str(answer(world, seen, READER)), seen
+    assert aim.memory_id in str(answer(world, ops.ReadChanges(0, 1000), READER))
     forbidden = answer(world, ops.UpdateMemory(aim.memory_id, {"importance": 1.0}), READER)
     assert forbidden["error"]["code"] == "forbidden"
 

@@ -296,11 +296,22 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.AuditLog(namespace=a.namespace),
         lambda a: ops.AuditLog(subject=a.memory_id),
     ],
+    "read_changes": [
+        lambda a: ops.ReadChanges(0, 1000),
+        lambda a: ops.ReadChanges(0, 1000, namespace=a.namespace),
+        lambda a: ops.ReadChanges(0, subject=a.memory_id),
+        lambda a: ops.ReadChanges(wait_s=0.01, session_id=a.session_id),
+    ],
     "verify_audit": [lambda a: ops.VerifyAudit()],
     "create_identity": [lambda a: ops.CreateIdentity("intruder")],
     "list_identities": [lambda a: ops.ListIdentities()],
     "grant_access": [lambda a: ops.GrantAccess("bob", a.namespace, "admin")],
     "revoke_access": [lambda a: ops.RevokeAccess("alice")],
+    "create_bearer_key": [
+        lambda a: ops.CreateBearerKey("alice", "5e" * 32),
+        lambda a: ops.CreateBearerKey("bob", "5e" * 32, "for more than is mine"),
+    ],
+    "revoke_bearer_key": [lambda a: ops.RevokeBearerKey("alice", "5e" * 6)],
     "who_am_i": [lambda a: ops.WhoAmI()],
     "index_document": [
         lambda a: ops.IndexDocument(text="An intruder", source="notes.md", namespace=a.namespace)
@@ -431,9 +442,101 @@ AIMED: dict[str, list[Make]] = {
         lambda a: ops.AssembleContext(MARKER, 4000, ["working"], filters={"id": a.memory_id}),
     ],
     "replay_context": [lambda a: ops.ReplayContext(a.receipt_id)],
+    "acquire_lease": [lambda a: ops.AcquireLease("scheduler", "intruder")],
+    "renew_lease": [lambda a: ops.RenewLease("scheduler", "intruder", 1)],
+    "release_lease": [lambda a: ops.ReleaseLease("scheduler", "intruder", 1)],
+    "announce_jobs": [lambda a: ops.AnnounceJobs([])],
+    "list_jobs": [lambda a: ops.ListJobs()],
+    "request_job": [lambda a: ops.RequestJob("decay")],
+    "begin_job": [lambda a: ops.BeginJob("decay", scheduled_at=1.0)],
+    "report_job": [lambda a: ops.ReportJob(a.run_id, {"note": "An intruder was here"})],
+    "finish_job": [lambda a: ops.FinishJob(a.run_id, "done")],
+    "get_job_run": [lambda a: ops.GetJobRun(a.run_id)],
+    "job_history": [lambda a: ops.JobHistory("decay")],
     "ping": [lambda a: ops.Ping()],
     "stats": [lambda a: ops.Stats()],
+    "analytics": [lambda a: ops.Analytics(), lambda a: ops.Analytics(a.namespace)],
+    "metrics": [lambda a: ops.Metrics()],
     "backup": [lambda a: ops.Backup("/nonexistent/backup")],
+    "fade_memories": [lambda a: ops.FadeMemories(), lambda a: ops.FadeMemories(a.namespace)],
+    "apply_retention": [lambda a: ops.ApplyRetention(deleted_days=0, archived_days=0)],
+    "trim_journal": [
+        lambda a: ops.TrimJournal(1.0),
+        lambda a: ops.TrimJournal(1.0, dry_run=True),
+    ],
+    "trim_answers": [lambda a: ops.TrimAnswers()],
+    "keep_backup": [lambda a: ops.KeepBackup()],
+    "backfill_embeddings": [lambda a: ops.BackfillEmbeddings()],
+    "maintain_index": [lambda a: ops.MaintainIndex()],
+    "check_index": [lambda a: ops.CheckIndex()],
+    "optimise_storage": [lambda a: ops.OptimiseStorage()],
+    "check_integrity": [lambda a: ops.CheckIntegrity()],
+    "export_records": [
+        lambda a: ops.ExportRecords(),
+        lambda a: ops.ExportRecords(namespace=a.namespace),
+    ],
+    "import_records": [
+        *(
+            lambda a, dry_run=dry_run: ops.ImportRecords(
+                [
+                    _memory(a.memory_id, a.namespace, None),
+                    _memory("an-intruder", a.namespace, a.key),
+                ],
+                dry_run=dry_run,
+            )
+            for dry_run in (False, True)
+        ),
+        lambda a: ops.ImportRecords(
+            [
+                {
+                    "kind": "relationship",
+                    "source_id": a.memory_id,
+                    "relationship_type": "seen by",
+                    "target_id": a.child_id,
+                    "strength": 1.0,
+                    "created_us": 0,
+                },
+                {"kind": "versions", "memory_id": a.memory_id, "versions": []},
+                {"kind": "members", "group_id": a.group_id, "memory_ids": [a.memory_id]},
+                {
+                    "kind": "evidence",
+                    "pattern_id": a.pattern_id,
+                    "execution_id": a.execution_id,
+                },
+                {
+                    "kind": "session_event",
+                    "session_id": a.session_id,
+                    "position": 1,
+                    "at_us": 0,
+                    "event": "An intruder was here",
+                },
+            ]
+        ),
+        lambda a: ops.ImportRecords(
+            [
+                {
+                    "kind": "session",
+                    "id": a.session_id,
+                    "user_id": a.user_id,
+                    "app": "default",
+                    "session_type": "intrusion",
+                    "status": "active",
+                    "version": 1,
+                    "events": 0,
+                    "created_us": 0,
+                    "updated_us": 0,
+                },
+                {"kind": "state", "scope": "user", "owner": a.user_id, "key": "k", "value": 1},
+                {
+                    "kind": "group",
+                    "id": a.group_id,
+                    "namespace": a.namespace,
+                    "name": "intruders",
+                    "created_us": 0,
+                },
+            ]
+        ),
+    ],
     "reembed": [lambda a: ops.Reembed("hashed", "hashed", 32)],
     "push_event": [
         lambda a: ops.PushEvent("intrusion", "An intruder was here", namespace=a.namespace),
@@ -467,6 +570,30 @@ AIMED: dict[str, list[Make]] = {
 """For every declared operation the ways in which it might reach what is not the caller's."""
 
 
+def _memory(memory_id: str, namespace: str, key: str | None) -> dict[str, Any]:
+    """A record of an export that somebody made up."""
+    return {
+        "kind": "memory",
+        "id": memory_id,
+        "namespace": namespace,
+        "key": key,
+        "collection": "memories",
+        "version": 1,
+        "memory_type": "general",
+        "tier": "short",
+        "content": "An intruder was here",
+        "importance": 0.5,
+        "trust": 1.0,
+        "stability_s": 1.0,
+        "access_count": 0,
+        "last_access_us": 0,
+        "fades_us": 0,
+        "created_us": 0,
+        "updated_us": 0,
+        "operation": "add_memory",
+    }
+
+
 def answer(world: World, operation: Operation[Any], who: Identity, **envelope: Any) -> Any:
     """The whole answer, an error too."""
     body = msgspec.msgpack.encode(operation)
@@ -476,6 +603,7 @@ def answer(world: World, operation: Operation[Any], who: Identity, **envelope: A
 VOLATILE = frozenset(
     [
         "seq",
+        "next_seq",
         "now",
         "uptime_s",
         "at",

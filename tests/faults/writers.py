@@ -18,12 +18,14 @@ BATCH_ITEMS = 8
 KEPT = 40
 
 
-def patient_client(endpoint: str, name: str) -> MemoryClient:
+def patient_client(
+    endpoint: str, name: str, *, call_s: float = 5.0, connect_s: float = 1.0
+) -> MemoryClient:
     """A client that goes on through restarts: its breaker never opens, its pauses are short."""
     return MemoryClient(
         endpoint,
         agent_id=name,
-        timeouts=Timeouts(call_s=5.0, connect_s=1.0),
+        timeouts=Timeouts(call_s=call_s, connect_s=connect_s),
         retry=Retry(attempts_max=50, backoff_ms=5, backoff_ms_max=50),
         breaker=Breaker(fail_max=1_000_000),
     )

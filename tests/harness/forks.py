@@ -1,9 +1,8 @@
 """`recollect …` as forks of a process that has imported its libraries already.
 
 Most of what a short process does is to import libraries, and the tests start hundreds. So one
-process imports the libraries once, and what is started is a fork of it, which imports Recollect
-itself and has a folder, an environment and files of its own, as any process has. It can be killed,
-stopped and waited for like any other.
+process imports everything once, and what is started is a fork of it, with a folder, an environment
+and files of its own, as any process has. It can be killed, stopped and waited for like any other.
 
 Run as a program, this is that process: it reads a request a line from standard input, and says of
 each the number of the process, and later its exit code.
@@ -25,7 +24,16 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
 FORKED_WITHIN_S = 30.0
-LIBRARIES_OF = ("recollect.cli.app", "recollect.orchestrator.process")
+IMPORTED = (
+    "recollect.cli.app",
+    "recollect.orchestrator.process",
+    "recollect.health.process",
+    "recollect.gateway.process",
+    "recollect.gateway.mcp.http",
+    "recollect.client.async_transport",
+    "recollect.client.breaker",
+    "recollect.scheduler.process",
+)
 
 
 class Forked:
@@ -126,10 +134,11 @@ class Forks:
 
 def serve() -> None:
     """Fork what is asked for, until nothing more can be."""
-    for name in LIBRARIES_OF:
+    for name in IMPORTED:
         __import__(name)
-    for name in [name for name in sys.modules if name.split(".")[0] == "recollect"]:
-        del sys.modules[name]
+    from recollect.cli import app
+
+    app.command()
     del sys.path[0]  # what stands beside the tests is not for the processes to see
     running: dict[int, int] = {}
     # A child that ends writes a byte here, so that there is one thing to wait for.
@@ -191,6 +200,11 @@ def become(request: dict[str, Any]) -> NoReturn:
         os.close(opened)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+    from recollect.cli import output
+
+    # They look at their streams and variables as they are made.
+    for console in (output.out, output.err):
+        console.__init__(stderr=console.stderr, **output.PLAIN)  # type: ignore[misc]
     sys.argv = ["recollect", *request["args"]]
     code: Any = 0
     try:

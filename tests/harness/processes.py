@@ -14,8 +14,8 @@ from tests.harness.forks import FORKS, ROOT, Forked
 from tests.harness.ports import free_port
 
 READY_WITHIN_S = 30.0
-# Most tests are about something else than meaning, and quicker without a model.
-LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed"}
+# Most tests are about something else than meaning or Redis, and quicker without both.
+LIGHT = {"RECOLLECT_EMBEDDING_PROVIDER": "hashed", "RECOLLECT_REDIS_URL": "off"}
 STOPPED_WITHIN_S = 30.0
 ASK_FOR_KEYS = "RECOLLECT_ACCESS_REQUIRE_KEYS"
 

@@ -11,7 +11,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from recollect.config.settings import EmbeddingSettings, Settings, StorageSettings
+from recollect.config.settings import (
+    EmbeddingSettings,
+    RedisSettings,
+    Settings,
+    StorageSettings,
+)
 from recollect.orchestrator.access.identities import LOCAL, Identity
 from recollect.orchestrator.lifecycle import Orchestrator
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
@@ -21,6 +26,7 @@ from recollect.protocol.operations import Stats
 
 T = TypeVar("T")
 ANSWERED_WITHIN_S = 20.0
+NO_REDIS = RedisSettings(url="off")
 
 
 class ManualClock:
@@ -45,9 +51,12 @@ class World:
         self._runner = asyncio.Runner()
         self._ids = itertools.count(1)
         self.clock = ManualClock()
+        chosen = settings or Settings(embedding=EmbeddingSettings(provider="hashed"))
         self.settings = msgspec.structs.replace(
-            settings or Settings(embedding=EmbeddingSettings(provider="hashed")),
+            chosen,
             storage=StorageSettings(url=url, data=str(data)),
+            # Thousands of tests need no server of their own: who wants one names it.
+            redis=NO_REDIS if chosen.redis == RedisSettings() else chosen.redis,
         )
         self.open()
 
@@ -83,11 +92,13 @@ class World:
         """Where it lives; another thread may ask there while the test waits for an answer."""
         return self._runner.get_loop()
 
-    async def ask(self, operation: Operation[Any], identity: Identity = LOCAL) -> Any:
+    async def ask(
+        self, operation: Operation[Any], identity: Identity = LOCAL, **envelope: Any
+    ) -> Any:
         """The answer to an operation of somebody, as it is."""
         body = msgspec.msgpack.encode(operation)
         name = operation.spec.name
-        request = Request(v=PROTOCOL_VERSION, id=next(self._ids), op=name, body=body)
+        request = Request(v=PROTOCOL_VERSION, id=next(self._ids), op=name, body=body, **envelope)
         return await self._exchange(msgspec.msgpack.encode(request), identity)
 
     async def _exchange(self, frame: bytes, identity: Identity) -> Any:

@@ -46,8 +46,10 @@ def test_the_commands_and_the_python_of_the_access_guide_work_word_for_word(
             assert ended.returncode == 0, (source, ended.stdout, ended.stderr)
         with process.client() as client:
             listed = {i["name"]: i for i in client.list_identities()["identities"]}
-        assert listed.keys() == {"alice", "bob", "planner", "crawler"}
+        assert listed.keys() == {"alice", "bob", "carol", "planner", "crawler"}
         assert listed["bob"]["revoked_at"] and not listed["alice"]["revoked_at"]
+        labels = {k["label"]: k["revoked_at"] is None for k in listed["carol"]["bearer_keys"]}
+        assert labels == {"laptop": False, "server": True}
         assert (listed["crawler"]["requests_per_s"], listed["crawler"]["memories_max"]) == (
             20,
             10_000,

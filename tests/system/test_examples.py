@@ -20,6 +20,7 @@ CLASSES = {
     "session_memory_agent": "SessionMemoryAgent",
     "context_manager_agent": "ContextManagerAgent",
     "agent_loop": "LearningAgent",
+    "langgraph_agent": "NotingAgent",
 }
 
 
@@ -78,6 +79,17 @@ def test_an_agent_gets_better_by_what_it_learned(orchestrator: OrchestratorProce
     assert "it went well before" in third
     assert "fit the next task: 2" in out
     assert "migrate the schema" in out.split("Learned")[1]
+
+
+def test_a_graph_knows_in_a_new_life_what_it_was_told_before(
+    orchestrator: OrchestratorProcess,
+) -> None:
+    out = shown("langgraph_agent", "--endpoint", orchestrator.endpoint)
+    before, after = out.split("(a new agent)")
+    assert before.count("agent  Noted.") == 2
+    assert "omar   When does my train leave?\nagent  You have not told me." in before
+    assert "agent  My train to Lisbon leaves at 7:40" in after
+    assert "agent  I am allergic to peanuts" in after
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -19,6 +19,7 @@ from tests.harness.keys import issue, stranger
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 
 ANSWER_WITHIN_MS = 10_000
+TOLD_WITHIN = 20
 
 
 @pytest.fixture
@@ -120,11 +121,16 @@ def test_a_key_is_not_shown_to_an_orchestrator_that_asks_for_none(
     orchestrator: OrchestratorProcess, tmp_path: Path, kind: str
 ) -> None:
     key_files.write_new(tmp_path / "any.key", new_pair("any", new_pair("server").public_key))
-    with (
-        client_of(kind, orchestrator.endpoint, key_file=tmp_path / "any.key") as client,
-        pytest.raises(errors.Unauthenticated, match="asks for no key"),
-    ):
-        client.ping()
+    with client_of(kind, orchestrator.endpoint, key_file=tmp_path / "any.key") as client:
+        for _ in range(TOLD_WITHIN):
+            with pytest.raises((errors.Unauthenticated, errors.Unreachable)) as refused:
+                client.ping()
+            # Whoever hangs up before its greeting is read has not said why: on a busy machine that
+            # may happen, and the next attempt hears it.
+            if refused.type is errors.Unauthenticated:
+                break
+            client.reset_circuit_breaker()
+        assert "asks for no key" in str(refused.value)
 
 
 def test_a_client_goes_on_after_a_restart_and_is_turned_away_if_it_was_revoked_meanwhile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.faults.polling import wait_for
 from tests.harness.postgres import new_database
@@ -42,7 +43,23 @@ def test_two_orchestrators_have_one_operational_memory(tmp_path: Path) -> None:
                 assert snapshot["events"]["by_category"] == {"outage": 1, "build": 1}
                 assert [metric["value"] for metric in snapshot["metrics"]] == [12]
                 assert [task["task_id"] for task in snapshot["active_tasks"]] == ["dig"]
+            here.add_memory("one here")
+            there.batch_add_memories([{"content": "two"}, {"content": "there"}])
+
+            def together() -> dict[str, Any]:
+                redis = here.stats()["redis"]
+                return {"orchestrators": redis["orchestrators"], **(redis["together"] or {})}
+
+            wait_for(
+                lambda: together().get("memories_added") == 4, within_s=WITHIN_S, what="the sums"
+            )
+            assert together()["orchestrators"] == 2
+            assert together()["served"] > here.stats()["requests"]["served"]["stats"]
             there.purge(critical["memory_id"])
             wait_for(
                 lambda: here.recent_events()["count"] == 1, within_s=WITHIN_S, what="the purge"
+            )
+            assert other.stop() == 0
+            wait_for(
+                lambda: together()["orchestrators"] == 1, within_s=WITHIN_S, what="who is left"
             )

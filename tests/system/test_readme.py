@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.models import real_model
 from tests.harness.processes import OrchestratorProcess
 
 ROOT = Path(__file__).parents[2]
@@ -28,17 +29,23 @@ GUIDES = {
 """The guides, with how many pieces of Python each has."""
 
 
-def test_the_python_of_the_readme_works_word_for_word(orchestrator: OrchestratorProcess) -> None:
+@pytest.mark.parametrize("provider", ["hashed", "local"])
+def test_the_python_of_the_readme_works_word_for_word(tmp_path: Path, provider: str) -> None:
+    """With the model that a new user has, and with the embedder of most other tests."""
+    if provider == "local":
+        real_model()
     sources = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
     assert len(sources) == 2, "the second goes on where the first ends"
     source = "\n".join(sources)
-    run = subprocess.run(
-        [sys.executable, "-c", source],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "RECOLLECT_ENDPOINT": orchestrator.endpoint},
-    )
+    embedding = {"RECOLLECT_EMBEDDING_PROVIDER": provider}
+    with OrchestratorProcess(tmp_path / "data", env=embedding) as orchestrator:
+        run = subprocess.run(
+            [sys.executable, "-c", source],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "RECOLLECT_ENDPOINT": orchestrator.endpoint},
+        )
     assert run.returncode == 0, run.stderr
     assert "Anna prefers green tea" in run.stdout
     assert "2 versions" in run.stdout

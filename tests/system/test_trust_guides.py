@@ -1,4 +1,4 @@
-"""The guides to the audit, to purging and to trust, word for word, on a real orchestrator."""
+"""The guides to the audit, the feed, purging and trust, word for word, on a real orchestrator."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.system.cli.commands import CommandLine
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRINTED = {
+    "feed.md": ["add_memory", "local bad_row 3 A row has no date"],
     "audit.md": ["update_memory 1 2", "as it was"],
     "purging.md": ["0 left"],
     "trust.md": ["['https://shop.example']", "True"],

@@ -18,6 +18,8 @@ from recollect.orchestrator.clock import Clock
 
 CONNECT = "connect"
 """Stands for an operation in the audit where somebody did not come so far as to ask for one."""
+UNREADABLE = "unreadable"
+"""Stands for an operation that is none, or cannot be read."""
 STRANGER = "(unknown)"
 """Stands for an identity in the audit where there is none; no identity can be called so."""
 WINDOW_S = 60.0
@@ -64,7 +66,10 @@ class Attempts:
         name: str | None = None,
         operation: str = CONNECT,
     ) -> None:
-        """Note one attempt; the key, the address and the name are empty where they are unknown."""
+        """Note one attempt; the key, the address and the name are empty where they are unknown.
+
+        Of a bearer key it is the id alone, as `credentials.shown` gives it.
+        """
         now_s = self._monotonic()
         kind = Kind(key, address, operation, reason, name or STRANGER)
         window = self._windows.get(kind)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.orchestrator.access.attempts import Attempts
+from recollect.orchestrator.access.attempts import UNREADABLE, Attempts
 from recollect.orchestrator.access.keyring import Keyring, unknown_key
 from recollect.orchestrator.dispatch import Answer, Dispatcher
 from recollect.protocol.envelope import decode_request, decode_salvage
 from recollect.protocol.errors import MalformedRequest
 from recollect.protocol.operations import REGISTRY
 
-UNREADABLE = "unreadable"
 _UNREADABLE_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 
 
@@ -54,7 +53,7 @@ class Door:
         reason = "unknown key" if name is None else "revoked key"
         operation, request_id = _read(frame)
         self._attempts.denied(public_key or "", "", reason, name, operation)
-        self._dispatcher.refuse(request_id, operation, unknown_key(), answer)
+        self._dispatcher.refuse(request_id, operation, unknown_key(public_key), answer)
 
 
 def _read(frame: bytes) -> tuple[str, int | str | None]:

@@ -1,4 +1,4 @@
-"""Who may come in: a name, a key to know it by, grants and bounds."""
+"""Who may come in: a name, what it is known by, grants and bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ class Identity(msgspec.Struct, frozen=True):
 
     name: str
     grants: Grants
-    public_key: str | None = None
+    credential: str | None = None
+    """What it showed of itself, see `credentials`; None where nothing was asked for."""
     requests_per_s: float | None = None
     memories_max: int | None = None
 

@@ -1,7 +1,8 @@
 """Writes of calls that take more than one transaction: each asks anew whether the caller may.
 
 What a call may do is taken down when it comes in. A run or a document can be at work for long after
-that; what it has not written when its key is revoked or its grants are changed, it does not write.
+that; what it has not written when its key is revoked, its grants are changed or the lease under
+which it works is given to somebody else, it does not write.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from recollect.orchestrator.calls import Call
+from recollect.orchestrator.fencing import check_fence
 from recollect.orchestrator.storage.interface import Storage, WriteFunction, WriteTransaction
 
 T = TypeVar("T")
@@ -29,6 +31,8 @@ class RecheckedWrites:
 
         def checked(transaction: WriteTransaction) -> T:
             self._check_still_allowed(call)
+            if call.fence is not None:
+                check_fence(call, transaction)
             return function(transaction)
 
         return self._storage.write(checked)

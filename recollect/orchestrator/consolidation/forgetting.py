@@ -5,7 +5,8 @@ others change later may rest on it. A version that only goes back to an earlier 
 bad as that. What a run did in somebody's name is not what they wrote.
 
 A memory says which agent wrote it, and anybody may call an agent what they like. Who it was, by
-their key, only the journal says: so that is looked through as well.
+their key, only the journal says: so that is looked through as well, with what is kept of it once it
+is trimmed.
 """
 
 from __future__ import annotations
@@ -71,12 +72,19 @@ SELECT DISTINCT m.num FROM journal j JOIN memories m ON m.id = j.subject
 WHERE j.seq > ? AND j.seq <= ? AND j.identity = ? AND j.agent <> j.identity
     AND j.version_after IS NOT NULL AND {where}
 """
+# The same of what was trimmed from the journal.
+UNDER_ANOTHER_NAME_ONCE = """
+SELECT DISTINCT m.num FROM trimmed_writers w JOIN memories m ON m.num = w.num
+WHERE w.num > ? AND w.identity = ? AND {where}
+ORDER BY m.num LIMIT ?
+"""
 # What leaves the version as it is, as a reinforcement does, wrote nothing.
 WRITTEN_BY = """
 SELECT version_after FROM journal
 WHERE subject = ? AND identity = ? AND version_after IS NOT NULL
     AND (version_before IS NULL OR version_before <> version_after)
 """
+WRITTEN_BY_ONCE = "SELECT version FROM trimmed_writers WHERE num = ? AND identity = ?"
 VERSIONS = "SELECT snapshot FROM versions WHERE num = ? ORDER BY version"
 CHILDREN = """
 SELECT num, version, namespace FROM memories
@@ -128,6 +136,7 @@ def _candidates(session: Session, call: Call, source: str, namespace: str | None
     for seq in range(0, last_seq, ENTRIES_AT_ONCE):
         found = session.execute(by_identity, (seq, seq + ENTRIES_AT_ONCE, source, *params))
         yield [num for (num,) in found]
+    yield from _pages(session, UNDER_ANOTHER_NAME_ONCE.format(where=sql), (source,), params)
 
 
 def _pages(session: Session, sql: str, given: Sequence[Any], params: Sequence[Any]) -> Any:
@@ -161,6 +170,7 @@ def _fate(session: Session, num: int, source: str) -> Fate | None:
     states = [with_snapshot(row, snapshot) for snapshot in snapshots]
     columns = [columns_in(snapshot) for snapshot in snapshots]
     wrote = {version for (version,) in session.execute(WRITTEN_BY, (row.id, source))}
+    wrote |= {version for (version,) in session.execute(WRITTEN_BY_ONCE, (num, source))}
     return fate_among([*states, row], source, wrote, [*columns, columns_of(session, row)])
 
 

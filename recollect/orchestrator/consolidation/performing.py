@@ -122,10 +122,9 @@ class Performing:
         meaning = self._store.meanings.current
 
         def read(session: Session) -> bool:
-            if self._lexical.version is not None:
-                words = row.content[:FOUND_BY_CHARS]
-                if row.num in self._lexical.score(session, words, [row.num]):
-                    return True
+            words = row.content[:FOUND_BY_CHARS]
+            if row.num in self._lexical.score(session, words, [row.num]):
+                return True
             return row.num in self._store.vectors.of(session, meaning, [row.num])
 
         return await self._storage.read(read)

@@ -173,6 +173,8 @@ class Undoing:
             except AlreadyExists:
                 return False
         target = self._drafting.refaded(row, target)
+        # Or what decay moved would be moved again at its next run.
+        target = self._drafting.with_time_left(target, call.now_us)
         self._store.supersede(call, transaction, row, target, embedded)
         if target.present:
             transaction.execute(UNLINK, (row.num, REPLACES))

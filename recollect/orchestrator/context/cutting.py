@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from recollect.orchestrator.context.fencing import Quotation
-from recollect.orchestrator.tokens import TokenCounter
+from recollect.tokens import TokenCounter
 
 TEXT_TOKENS_MIN = 16
 """Less of a text is not worth its fences."""

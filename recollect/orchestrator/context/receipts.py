@@ -20,6 +20,7 @@ TRIM_RECEIPTS = 500
 OLD = "SELECT id FROM receipts WHERE at_us < ? ORDER BY at_us, id LIMIT ?"
 TRIM_ITEMS = f"DELETE FROM receipt_items WHERE receipt_id IN ({OLD})"
 TRIM = f"DELETE FROM receipts WHERE id IN ({OLD}) RETURNING 1"
+COUNT_OLD = f"SELECT count(*) FROM ({OLD}) AS old"
 SURPLUS = """
 SELECT id FROM receipts WHERE identity = ? ORDER BY at_us DESC, id DESC LIMIT ? OFFSET ?
 """
@@ -118,7 +119,7 @@ def find(session: Session, receipt_id: str) -> tuple[Receipt, list[Item]] | None
     return Receipt(*found[0]), items
 
 
-def trim(before_us: int, transaction: WriteTransaction) -> bool:
-    """Forget the oldest receipts, a bounded number at a time; whether there may be more."""
-    transaction.execute(TRIM_ITEMS, (before_us, TRIM_RECEIPTS))
-    return len(transaction.execute(TRIM, (before_us, TRIM_RECEIPTS))) == TRIM_RECEIPTS
+def trim(before_us: int, rows_max: int, transaction: WriteTransaction) -> int:
+    """Forget the oldest receipts, so many at most; how many."""
+    transaction.execute(TRIM_ITEMS, (before_us, rows_max))
+    return len(transaction.execute(TRIM, (before_us, rows_max)))

@@ -20,7 +20,7 @@ from recollect.orchestrator.context.cutting import Cut, cut_to
 from recollect.orchestrator.context.fencing import Quotation, preamble
 from recollect.orchestrator.context.live import LivePiece
 from recollect.orchestrator.context.weighing import Considered
-from recollect.orchestrator.tokens import TokenCounter
+from recollect.tokens import TokenCounter
 
 LENGTH_EXPONENT = 0.3
 LIKENESS_RATE = 0.5

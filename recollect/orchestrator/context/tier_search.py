@@ -27,11 +27,10 @@ from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.ranking import Candidate, Intent, Weights, read_query
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.protocol.errors import EmbedderUnavailable, Overloaded, Unsupported
+from recollect.protocol.errors import EmbedderUnavailable, Overloaded
 from recollect.protocol.operations import AssembleContext
 from recollect.protocol.operations.context import ContextTier
 
-WORDLESS = "Found by meaning alone: this storage has no search by words yet."
 MEANINGLESS = "Found by words alone: nothing can be embedded now."
 CROWDED_SHARE = 0.5
 DEEPER = 4
@@ -121,31 +120,23 @@ class TierSearch:
             self._vector(meaning, intent),
             self._by_words(words, scopes),
         )
-        hits_in: Sequence[Hits | None] = by_words or [None] * len(scopes)
         asked = Asked(call, operation.task_description, intent, meaning, vector)
         found = await asyncio.gather(
             *(
                 self._storage.read(partial(self._found, asked, scope, hits))
-                for scope, hits in zip(scopes, hits_in, strict=True)
+                for scope, hits in zip(scopes, by_words, strict=True)
             )
         )
         first = await pinned
         considered, weighed = await self._storage.read(
             lambda session: self._weighed(session, asked, operation, found, first)
         )
-        degraded = [WORDLESS] if by_words is None else []
-        degraded += [MEANINGLESS] if vector is None else []
-        return Looked(considered, weighed, " ".join(degraded) or None)
+        return Looked(considered, weighed, MEANINGLESS if vector is None else None)
 
-    async def _by_words(self, words: str, scopes: Sequence[Scope]) -> list[Hits] | None:
-        try:
-            return await self._storage.read(
-                lambda session: self._gathering.by_words_in_each(
-                    session, words, scopes, self._depth
-                )
-            )
-        except Unsupported:
-            return None
+    async def _by_words(self, words: str, scopes: Sequence[Scope]) -> list[Hits]:
+        return await self._storage.read(
+            lambda session: self._gathering.by_words_in_each(session, words, scopes, self._depth)
+        )
 
     async def _vector(self, meaning: Meaning, intent: Intent) -> Vectors | None:
         try:
@@ -153,23 +144,22 @@ class TierSearch:
         except (EmbedderUnavailable, Overloaded):
             return None
 
-    def _found(self, asked: Asked, scope: Scope, hits: Hits | None, session: Session) -> Found:
+    def _found(self, asked: Asked, scope: Scope, hits: Hits, session: Session) -> Found:
         """What a tier has for a task."""
         found = self._gather(session, asked, scope, hits, self._depth)
         if len(found.repeats) <= CROWDED_SHARE * self._depth:
             return found
         # The task was done so often that there was hardly a place for anything else.
         depth = DEEPER * self._depth
-        if hits is not None:
-            hits = self._gathering.by_words(session, asked.intent.search_text, scope, depth)
+        hits = self._gathering.by_words(session, asked.intent.search_text, scope, depth)
         return self._gather(session, asked, scope, hits, depth)
 
     def _gather(
-        self, session: Session, asked: Asked, scope: Scope, hits: Hits | None, depth: int
+        self, session: Session, asked: Asked, scope: Scope, hits: Hits, depth: int
     ) -> Found:
         gathered = self._gathering.gather(
             session,
-            lexical=hits or [],
+            lexical=hits,
             meaning=asked.meaning,
             vector=asked.vector,
             scope=scope,
@@ -198,7 +188,7 @@ class TierSearch:
         missed = [(num, None) for num in pinned if num not in rows]
         for row, _ in self._store.rows_of(session, missed):
             rows[row.num] = row
-            similarity = similarity_of(asked.meaning, asked.vector, row.num)
+            similarity = similarity_of(session, asked.meaning, asked.vector, row.num)
             candidates[row.num] = candidate_of(row, None, similarity, now_us)
         for num, row in rows.items():
             # What was deleted since it was found is not given.
@@ -242,9 +232,12 @@ def narrowed(scope: Scope, conditions: Sequence[Condition]) -> Scope:
     return msgspec.structs.replace(scope, narrow=(f"{before} AND ({sql})", [*given, *params]))
 
 
-def similarity_of(meaning: Meaning, vector: Vectors | None, num: int) -> float | None:
+def similarity_of(
+    session: Session, meaning: Meaning, vector: Vectors | None, num: int
+) -> float | None:
     """How near a memory is to the task; None if that is not known."""
     if vector is None:
         return None
-    [similarity] = meaning.index.similarities(vector, np.array([num], dtype=np.int64)).tolist()
+    held = meaning.index.seen_by(session)
+    [similarity] = held.similarities(vector, np.array([num], dtype=np.int64)).tolist()
     return similarity if similarity == similarity else None

@@ -25,7 +25,8 @@ RELEVANT_SHARE = 0.3
 """What has less of the best score than this is about something else: two thirds of what a recall
 gives beside the answers, and one answer of thirty."""
 NEAR_SHARE = 0.2
-"""The same beside the best of all, where that comes first or repeats the task."""
+"""The same beside the best of all, where that comes first or repeats the task; what has a word of
+the task in it is about it anyway."""
 UNTRUSTED_RATE = 0.1
 """What is left of a memory's value if it is not trusted at all."""
 TASK_CHARS_MAX = 1_000
@@ -73,16 +74,18 @@ def weigh(
     if not apart.isdisjoint(candidates):
         rest = [candidate for num, candidate in candidates.items() if num not in apart]
         own = shares_of(rank(intent, rest, weights, runs))
-        shares |= {num: s if shares[num] >= NEAR_SHARE else 0.0 for num, s in own.items()}
+        for num, share in own.items():
+            near = shares[num] >= NEAR_SHARE or candidates[num].lexical is not None
+            shares[num] = share if near else 0.0
     limit = min(RANKED_MAX, max(RANKED_MIN, tokens_max // TOKENS_A_PIECE))
     ranked.sort(key=lambda item: item.num not in first)
-    near = [item for item in ranked if item.num in apart]
+    before = [item for item in ranked if item.num in apart]
     rest_ranked = [
         item for item in ranked if item.num not in apart and shares[item.num] >= RELEVANT_SHARE
     ]
     # Neither is lost behind the other.
-    near = near[: max(int(APART_SHARE * limit), limit - len(rest_ranked))]
-    return Weighed(collapse([*near, *rest_ranked[: limit - len(near)]], candidates), shares)
+    before = before[: max(int(APART_SHARE * limit), limit - len(rest_ranked))]
+    return Weighed(collapse([*before, *rest_ranked[: limit - len(before)]], candidates), shares)
 
 
 def shares_of(ranked: Sequence[Ranked]) -> dict[int, float]:

@@ -1,17 +1,12 @@
-"""Vectors that were computed before, by a hash of their text.
-
-A vector is kept as bytes, not as an array: a row of a micro-batch would keep the whole batch alive,
-bytes cost a third less overhead, and an array over bytes cannot be written to.
-"""
+"""Vectors that were computed before, by a hash of their text, near at hand."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from hashlib import blake2b
 
-import numpy as np
-
+from recollect.orchestrator.cache.in_process import InProcessCache
 from recollect.orchestrator.embedding.interface import Kind, Pooled
+from recollect.orchestrator.embedding.packing import packed, unpacked
 
 DIGEST_BYTES = 16
 
@@ -25,33 +20,28 @@ def digest(text: str, kind: Kind) -> bytes:
 class VectorCache:
     """Least recently used goes first. Touched by the event loop's thread alone."""
 
-    def __init__(self, texts_max: int) -> None:
-        self._rows: OrderedDict[bytes, tuple[bytes, bytes]] = OrderedDict()
-        self._texts_max = texts_max
-        self.hits = 0
-        self.misses = 0
+    def __init__(self, texts_max: int, dimensions: int) -> None:
+        self._kept = InProcessCache(texts_max)
+        self._dimensions = dimensions
+
+    @property
+    def hits(self) -> int:
+        return self._kept.hits
+
+    @property
+    def misses(self) -> int:
+        return self._kept.misses
 
     def get(self, key: bytes) -> Pooled | None:
         """What was made of a text; the vector cannot be written to."""
-        row = self._rows.get(key)
-        if row is None:
-            self.misses += 1
-            return None
-        self._rows.move_to_end(key)
-        self.hits += 1
-        vector, passages = row
-        return Pooled(np.frombuffer(vector, np.float32), passages)
+        kept = self._kept.get_one(key)
+        return None if kept is None else unpacked(kept, self._dimensions)
 
     def keep(self, key: bytes, made: Pooled) -> None:
-        if self._texts_max <= 0:
-            return
-        self._rows[key] = (made.vector.tobytes(), made.passages)
-        self._rows.move_to_end(key)
-        if len(self._rows) > self._texts_max:
-            self._rows.popitem(last=False)
+        self._kept.keep_one(key, packed(made))
 
     def clear(self) -> None:
-        self._rows.clear()
+        self._kept.clear()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._kept)

@@ -24,8 +24,9 @@ log = structlog.get_logger()
 ACTIVE = "embedding"
 TARGET = "embedding_target"
 CONFIGURED = "embedding_configured"
-"""Properties of a store: the model in use, the one it is moving to, and what the settings asked for
-when this was last decided."""
+MODEL = "embedding_model"
+"""Properties of a store: the model in use, the one it is moving to, what the settings asked for
+when this was last decided, and the name that the vectors of the model in use go by."""
 
 STORED = "SELECT model, length(vector) FROM vectors ORDER BY num LIMIT 1"
 SHADOW = "SELECT length(vector) FROM shadow_vectors ORDER BY num LIMIT 1"
@@ -108,9 +109,13 @@ def _first(configured: EmbedderSpec, make: Make) -> Choice:
         return Choice(light, make(light, None), None, configured, error.message, provisional=True)
 
 
-def remember(choice: Choice, transaction: WriteTransaction) -> None:
-    """Keep what was decided."""
+def remember(known: Known, choice: Choice, transaction: WriteTransaction) -> bool:
+    """Keep what was decided; False if the store says something else by now than when it was."""
+    if read_known(transaction) != known:
+        return False
+    set_property(transaction, MODEL, choice.embedder.model)
     set_property(transaction, ACTIVE, choice.active.to_text())
     asked = None if choice.provisional else choice.configured
     set_property(transaction, CONFIGURED, asked.to_text() if asked else None)
     set_property(transaction, TARGET, choice.target.to_text() if choice.target else None)
+    return True

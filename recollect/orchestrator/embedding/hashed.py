@@ -23,7 +23,20 @@ WORDS_CACHED_MAX = 50_000
 WORD_CHARS_CACHED_MAX = 64  # longer ones are dumps and codes, which hardly come again
 CHUNK_TEXTS = 64  # small enough that the counts of a chunk stay in the processor's cache
 
-_words = re.compile(r"\w+").findall
+_find_words = re.compile(r"\w+").findall
+# Of plain ASCII, whatever is no part of a word becomes a space: splitting is four times as quick as
+# the expression, and gives the same.
+_SPACED = bytes(n if chr(n).isalnum() or n == ord("_") else ord(" ") for n in range(128)) + bytes(
+    128
+)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in small letters."""
+    small = text.lower()
+    if small.isascii():
+        return small.encode().translate(_SPACED).decode().split()
+    return _find_words(small)
 
 
 class HashedEmbedder:
@@ -40,23 +53,27 @@ class HashedEmbedder:
 
     def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """One row a text; a text without any word is the zero vector. The kind changes nothing."""
+        if len(texts) == 1:
+            return self._embed_one(texts[0])
         chunks = [
             self._embed_chunk(texts[start : start + CHUNK_TEXTS])
             for start in range(0, len(texts), CHUNK_TEXTS)
         ]
-        if len(chunks) == 1:
-            return chunks[0]
         return np.concatenate(chunks) if chunks else np.zeros((0, self.dimensions), np.float32)
 
     def close(self) -> None:
         """There is nothing to let go of."""
 
+    def _embed_one(self, text: str) -> Vectors:
+        """The same as a chunk of one, in a third of the time."""
+        slots = np.frombuffer(self._packed(text), dtype=np.int32)
+        counts = np.bincount(slots, minlength=2 * self.dimensions)
+        vector = (counts[: self.dimensions] - counts[self.dimensions :]).astype(np.float32)
+        vector /= np.sqrt(vector.dot(vector)) or np.float32(1.0)
+        return vector[None, :]
+
     def _embed_chunk(self, texts: Sequence[str]) -> Vectors:
-        known, learn = self._slots_by_word.get, self._learn
-        packed = [
-            b"".join([known(word) or learn(word) for word in _words(text.lower())])
-            for text in texts
-        ]
+        packed = [self._packed(text) for text in texts]
         slots = np.frombuffer(b"".join(packed), dtype=np.int32)
         width = 2 * self.dimensions
         if len(texts) > 1:
@@ -69,6 +86,11 @@ class HashedEmbedder:
         norms[norms == 0] = 1.0
         vectors /= norms[:, None]
         return vectors
+
+    def _packed(self, text: str) -> bytes:
+        """The slots of a text."""
+        known, learn = self._slots_by_word.get, self._learn
+        return b"".join([known(word) or learn(word) for word in words_of(text)])
 
     def _learn(self, word: str) -> bytes:
         """Hash a word that was not met before."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import structlog
 
+from recollect.orchestrator.cache.interface import ByteCache
 from recollect.orchestrator.embedding.cache import VectorCache, digest
 from recollect.orchestrator.embedding.interface import (
     Embedder,
@@ -25,6 +26,7 @@ from recollect.orchestrator.embedding.interface import (
     Vectors,
 )
 from recollect.orchestrator.embedding.lane import Lane
+from recollect.orchestrator.embedding.shared import SharedVectors
 from recollect.orchestrator.embedding.workers import KINDS, Wanted, Workers
 from recollect.protocol.errors import EmbedderUnavailable, RecollectError, ShuttingDown
 
@@ -48,14 +50,23 @@ class Embedding:
         query_batch_texts_max: int | None = None,
         queue_texts_max: int,
         cache_texts_max: int,
+        shared: ByteCache | None = None,
         retry_after_ms: int = 200,
         close_wait_s_max: float = CLOSE_WAIT_S_MAX,
         retire_wait_s_max: float = RETIRE_WAIT_S_MAX,
     ) -> None:
         """Queries go in batches of their own size: where a batch is no faster than its texts one
-        by one, as on this machine's cores, one at a time answers each sooner."""
+        by one, as on this machine's cores, one at a time answers each sooner.
+
+        `shared` is asked for what the cache at hand does not have; not by an embedder that is
+        quicker than it."""
         self._embedder = embedder
         self._by_passages = embedder if isinstance(embedder, PassageEmbedder) else None
+        self._shared = (
+            SharedVectors(shared, embedder.model, embedder.dimensions)
+            if shared is not None and not embedder.inline
+            else None
+        )
         self._loop = loop
         self._close_wait_s_max = close_wait_s_max
         self._retire_wait_s_max = retire_wait_s_max
@@ -73,7 +84,7 @@ class Embedding:
             kind: Lane(
                 kind,
                 self._workers,
-                VectorCache(cache_texts_max),
+                VectorCache(cache_texts_max, embedder.dimensions),
                 slice_texts=SLICE_BATCHES * batch_texts_max,
                 queue_texts_max=queue_texts_max,
                 retry_after_ms=retry_after_ms,
@@ -244,12 +255,34 @@ class Embedding:
 
     def _run(self, kind: Kind, batch: Sequence[Wanted]) -> None:
         """One micro-batch, in a thread of the workers."""
+        if self._shared is not None:
+            batch = self._settle_known(kind, batch, self._shared)
+            if not batch:
+                return
         outcome: list[Pooled] | RecollectError
         try:
             vectors, passages = self._embed_now([wanted.text for wanted in batch], kind)
             outcome = [*map(Pooled, vectors, passages or repeat(b""))]
         except Exception as error:
             outcome = self._typed(error)
+        self._settle(kind, batch, outcome)
+        if self._shared is not None and not isinstance(outcome, RecollectError):
+            # After those who wait have their answer.
+            self._shared.keep([wanted.key for wanted in batch], outcome)
+
+    def _settle_known(
+        self, kind: Kind, batch: Sequence[Wanted], shared: SharedVectors
+    ) -> list[Wanted]:
+        """Answer at once what others computed before; what is left to be embedded."""
+        found = dict(zip(batch, shared.get([wanted.key for wanted in batch]), strict=True))
+        known = [(wanted, made) for wanted, made in found.items() if made is not None]
+        if known:
+            self._settle(kind, [wanted for wanted, _ in known], [made for _, made in known])
+        return [wanted for wanted, made in found.items() if made is None]
+
+    def _settle(
+        self, kind: Kind, batch: Sequence[Wanted], outcome: list[Pooled] | RecollectError
+    ) -> None:
         try:
             self._loop.call_soon_threadsafe(self._lanes[kind].settle, batch, outcome)
         except RuntimeError:  # the loop has ended: nobody waits any more

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import shutil
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-from recollect.config.settings import EmbeddingSettings, IndexSettings
+from recollect.config.settings import EmbeddingSettings
 from recollect.models.catalogue import CATALOGUE
 from recollect.models.errors import ModelUnavailable
 from recollect.models.locating import find
+from recollect.orchestrator.cache.interface import ByteCache
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.interface import Embedder
 from recollect.orchestrator.embedding.meaning import Meaning
@@ -20,8 +18,10 @@ from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import HASHED_DIMENSIONS, EmbedderSpec
 from recollect.orchestrator.search.ranking import passages
 from recollect.orchestrator.search.vectors import VectorIndex
+from recollect.orchestrator.trouble import Trouble, from_threads, unheard
 
-INDEX_FOLDER = "index"
+MakeIndex = Callable[[Embedder, Trouble], VectorIndex]
+"""Makes the index of a model's vectors."""
 
 
 class Providers:
@@ -30,15 +30,17 @@ class Providers:
     def __init__(
         self,
         settings: EmbeddingSettings,
-        index: IndexSettings,
-        data: Path | None,
+        make_index: MakeIndex,
         *,
         environ: Mapping[str, str] = os.environ,
+        shared: ByteCache | None = None,
     ) -> None:
+        """`shared` keeps the vectors of texts for all that have it."""
         self._settings = settings
-        self._index = index
-        self._data = data
+        self._make_index = make_index
         self._environ = environ
+        self._shared = shared
+        self.trouble: Trouble = unheard
 
     def configured(self) -> EmbedderSpec:
         """What the settings ask for."""
@@ -75,24 +77,10 @@ class Providers:
             query_batch_texts_max=1,
             queue_texts_max=asked.queue_texts_max,
             cache_texts_max=asked.cache_texts_max,
+            shared=self._shared,
         )
-        folder = None
-        if self._data is not None:
-            folder = self._data / INDEX_FOLDER / folder_name(embedder.model)
-        index = VectorIndex(
-            embedder.dimensions,
-            folder=folder,
-            model=embedder.model,
-            head_max=self._index.head_max,
-        )
-        return Meaning(embedding, index)
-
-    def forget_other_indexes(self, model: str) -> None:
-        """Remove the files of indexes that no model uses any more."""
-        if self._data is not None and (self._data / INDEX_FOLDER).is_dir():
-            for folder in (self._data / INDEX_FOLDER).iterdir():
-                if folder.name != folder_name(model):
-                    shutil.rmtree(folder, ignore_errors=True)
+        trouble = from_threads(loop, lambda: self.trouble)
+        return Meaning(embedding, self._make_index(embedder, trouble))
 
     def _local(self, spec: EmbedderSpec) -> Embedder:
         from recollect.orchestrator.embedding.onnx import OnnxEmbedder
@@ -137,11 +125,6 @@ class Providers:
         if not embedder.dimensions:
             embedder.probe()
         return embedder
-
-
-def folder_name(model: str) -> str:
-    """The name of a model as that of a folder."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", model)
 
 
 def _chosen(given: str | None, known: str) -> str:

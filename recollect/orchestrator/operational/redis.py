@@ -13,14 +13,13 @@ One task does all that goes to Redis, a step at a time:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 import structlog
 
-from recollect.config.settings import RedisSettings, Settings
-from recollect.orchestrator.breaker import Breaker
+from recollect.config.settings import OperationalSettings
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.operational.in_process import InProcess
 from recollect.orchestrator.operational.interface import ActiveTask, Event, Metric
@@ -33,25 +32,20 @@ from recollect.orchestrator.operational.shared_log import (
     SharedLog,
 )
 from recollect.orchestrator.operational.unshared import GIVEN_AT_ONCE, Unshared
+from recollect.orchestrator.redis.connecting import on_loop
+from recollect.orchestrator.redis.link import RedisLink
 from recollect.orchestrator.rows import encode_json
-
-try:
-    from redis.asyncio import Redis
-    from redis.asyncio.retry import Retry
-    from redis.backoff import NoBackoff
-except ImportError as missing:  # pragma: no cover - depends on what is installed
-    raise ImportError("redis.url needs redis: pip install 'recollect[server]'") from missing
 
 log = structlog.get_logger()
 
 GATHER_S = 0.005
 """How long what is noted waits for more to be given with it."""
+GATHER_PRIVATE_S = 0.05
+"""The same where nobody else is waiting for it."""
 IDLE_S = 1.0
 """At least so often the copy catches up, also if nobody asks."""
 START_S = 2.0
 STOP_S = 2.0
-CONNECT_S_MIN = 1.0
-"""Nobody waits for a connection but the task itself."""
 READ_MAX = 1_000
 STEPS_MAX = 10_000
 """Round trips after which a step ends, though there may be more to take."""
@@ -65,20 +59,16 @@ class RedisMemory(InProcess):
     """Shared by all orchestrators of a store, and there after a restart."""
 
     kept_in = "redis"
-    shared = True
 
-    def __init__(self, settings: Settings, ids: IdSource, clock: Callable[[], float]) -> None:
-        """`clock` is monotonic."""
-        super().__init__(settings.operational)
-        self._settings = settings.operational
-        self._client = _client_of(settings.redis)
-        self._timeout_s = settings.redis.timeout_ms / 1000
+    def __init__(self, settings: OperationalSettings, ids: IdSource, link: RedisLink) -> None:
+        super().__init__(settings)
+        assert link.url is not None
+        self._settings = settings
+        self._client = on_loop(link.url, link.timeout_s)
+        self._link = link
+        # In a Redis of its own there is nothing that is not known here.
+        self.shared = not link.private
         self._ids = ids
-        self._breaker = Breaker(
-            fail_max=settings.circuit_breaker.fail_max,
-            reset_s=settings.circuit_breaker.reset_timeout_s,
-            clock=clock,
-        )
         self._unshared = Unshared(
             self._settings.events_max,
             self._settings.metrics_max + self._settings.active_tasks_max,
@@ -131,13 +121,13 @@ class RedisMemory(InProcess):
         self._noted.set()
 
     async def refresh(self) -> None:
-        if self._breaker.is_open() or self._task is None:
+        if not self.shared or self._task is None or not self._link.usable():
             return
         turn = asyncio.get_running_loop().create_future()
         self._readers.append(turn)
         self._asked.set()
         self._noted.set()
-        await asyncio.wait({turn}, timeout=self._timeout_s)
+        await asyncio.wait({turn}, timeout=self._link.timeout_s)
 
     async def start(self, store_id: str, critical: Iterable[Event]) -> None:
         self._shared = SharedLog(self._client, store_id, self._ids.new, self._settings)
@@ -165,7 +155,7 @@ class RedisMemory(InProcess):
         """Give and take, until everything is given that was there when it is told to stop."""
         while True:
             stopping = self._stopping.is_set()
-            closed_in_s = self._breaker.wait_s()
+            closed_in_s = self._link.breaker.wait_s()
             if closed_in_s:
                 if stopping:
                     return
@@ -193,7 +183,7 @@ class RedisMemory(InProcess):
             return
         await _either(self._noted, IDLE_S)
         if not self._asked.is_set():
-            await _either(self._asked, GATHER_S)
+            await _either(self._asked, GATHER_S if self.shared else GATHER_PRIVATE_S)
 
     async def _step(self) -> bool:
         """Give what waits and take what is new; whether Redis did its part."""
@@ -205,23 +195,15 @@ class RedisMemory(InProcess):
             # Whatever it is, there is a copy to go on with: see `degraded`.
             self._failed(error)
             return False
-        self._breaker.succeeded()
+        self._link.succeeded()
         self._read_max = min(READ_MAX, 2 * self._read_max)
-        if self._failure is not None:
-            log.info("Redis answers again.", action="redis")
-            self._failure = None
+        self._failure = None
         return True
 
     def _failed(self, error: Exception) -> None:
-        self._breaker.failed()
+        self._link.failed(error)
         # It may have been too much at once.
         self._read_max = max(1, self._read_max // 4)
-        if self._failure is None:
-            log.warning(
-                "Redis does not answer; operational memory goes on in process.",
-                action="redis",
-                reason=f"{type(error).__name__}: {error}",
-            )
         # Without the address, which is not for everybody.
         self._failure = (
             f"Redis does not answer ({type(error).__name__}): what other orchestrators noted since "
@@ -337,17 +319,3 @@ async def _either(event: asyncio.Event, timeout_s: float) -> None:
             await event.wait()
     except TimeoutError:
         pass
-
-
-def _client_of(settings: RedisSettings) -> Any:
-    """A client that never tries twice by itself: whoever waits has waited long enough."""
-    timeout_s = settings.timeout_ms / 1000
-    return Redis.from_url(
-        settings.url,
-        protocol=2,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=max(timeout_s, CONNECT_S_MIN),
-        retry=Retry(NoBackoff(), 0),
-        retry_on_timeout=False,
-        max_connections=1,
-    )

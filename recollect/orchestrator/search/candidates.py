@@ -15,10 +15,10 @@ from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow, strength_at
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.neighbours import AFTER, BEFORE
 from recollect.orchestrator.search.ranking import Candidate
 from recollect.orchestrator.search.scope import Scope
+from recollect.orchestrator.search.scopes import Nearest
 from recollect.orchestrator.storage.interface import Session
 
 LEADING = 15
@@ -45,7 +45,7 @@ class Gathering:
         self,
         store: MemoryStore,
         lexical: LexicalIndex,
-        nearest: NearestFinder,
+        nearest: Nearest,
         *,
         turns_around: int,
     ) -> None:
@@ -94,7 +94,7 @@ class Gathering:
         rows |= {row.num: row for row, _ in self._rows(session, sorted(beside))}
         similar: dict[int, float] = {}
         if vector is not None and rows:
-            similar = _similarities(meaning, vector, rows)
+            similar = _similarities(session, meaning, vector, rows)
             if meaning.embedding.has_passages:
                 self._raise(session, meaning, vector, similar, lexical)
         candidates = [
@@ -144,10 +144,12 @@ class Gathering:
         return runs
 
 
-def _similarities(meaning: Meaning, vector: Vectors, rows: Rows) -> dict[int, float]:
+def _similarities(
+    session: Session, meaning: Meaning, vector: Vectors, rows: Rows
+) -> dict[int, float]:
     """The cosines of those that have a vector."""
     nums = np.fromiter(rows, dtype=np.int64, count=len(rows))
-    found = meaning.index.similarities(vector, nums).tolist()
+    found = meaning.index.seen_by(session).similarities(vector, nums).tolist()
     return {num: value for num, value in zip(rows, found, strict=True) if value == value}
 
 

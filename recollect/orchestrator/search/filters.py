@@ -10,17 +10,19 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from recollect.orchestrator.clock import parse_moment
-from recollect.protocol.errors import InvalidArgument, LimitExceeded, Unsupported
+from recollect.orchestrator.search import json_paths
+from recollect.orchestrator.search.json_paths import JsonPaths
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
+from recollect.protocol.explaining import NAME_CHARS_SHOWN
 
 CONDITIONS_MAX = 256
 VALUES_MAX = 16_384
 DEPTH_MAX = 16
 
-Condition = tuple[str, list[Any]]
-
+Condition = json_paths.Condition
 COLUMNS = {
     "id": "id",
     "namespace": "namespace",
@@ -55,43 +57,6 @@ COMPARISONS = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": 
 OPERATORS = (*COMPARISONS, "in", "nin", "contains")
 
 
-class JsonPaths(Protocol):
-    """How a storage reaches into JSON text."""
-
-    def extract(self, column: str, path: list[str]) -> Condition:
-        """An expression for the value at a path."""
-        ...
-
-    def contains(self, column: str, path: list[str], item: Any) -> Condition:
-        """A condition: the list at a path has an item, or the text at a path contains a text."""
-        ...
-
-
-class SqliteJsonPaths:
-    """JSON in SQLite."""
-
-    def extract(self, column: str, path: list[str]) -> Condition:
-        return f"json_extract({column}, ?)", [_path_text(path)]
-
-    def contains(self, column: str, path: list[str], item: Any) -> Condition:
-        text = _path_text(path)
-        return (
-            f"(EXISTS (SELECT 1 FROM json_each({column}, ?) WHERE value = ? AND key IS NOT NULL)"
-            f" OR (json_type({column}, ?) = 'text' AND instr(json_extract({column}, ?), ?) > 0))",
-            [text, item, text, text, str(item)],
-        )
-
-
-class NoJsonPaths:
-    """A storage that cannot yet reach into JSON."""
-
-    def extract(self, column: str, path: list[str]) -> Condition:
-        raise Unsupported("This storage cannot filter by metadata or tags yet.")
-
-    def contains(self, column: str, path: list[str], item: Any) -> Condition:
-        raise Unsupported("This storage cannot filter by metadata or tags yet.")
-
-
 def _too_large() -> LimitExceeded:
     return LimitExceeded(
         f"filters has more than {CONDITIONS_MAX} conditions, {VALUES_MAX:,} values or "
@@ -99,11 +64,6 @@ def _too_large() -> LimitExceeded:
         field="filters",
         limit="filters",
     )
-
-
-def _path_text(path: list[str]) -> str:
-    escaped = (part.replace("\\", "\\\\").replace('"', '\\"') for part in path)
-    return "$" + "".join(f'."{part}"' for part in escaped)
 
 
 class FilterCompiler:
@@ -180,11 +140,13 @@ class _Compilation:
             if operator == "contains":
                 return self._paths.contains("metadata", path, _scalar(field, operand))
             sql, params = self._paths.extract("metadata", path)
-            return _comparison(field, sql, params, operator, operand, _scalar)
+            return _comparison(field, sql, params, operator, operand, _scalar, self._paths.operand)
         if field in MOMENTS:
             return _comparison(field, MOMENTS[field], [], operator, operand, _moment)
         if field not in COLUMNS:
             known = [*COLUMNS, *MOMENTS, "tags"]
+            # Looking for what is alike takes long for what is long.
+            field = field[:NAME_CHARS_SHOWN]
             near = difflib.get_close_matches(field, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "metadata is reached as metadata.name."
             raise InvalidArgument(f"{field!r} cannot be filtered on; {hint}", field="filters")
@@ -194,7 +156,7 @@ class _Compilation:
             return _comparison(field, COLUMNS[field], [], operator, operand, _number)
         if operator == "contains":
             item = _scalar(field, operand)
-            return f"{COLUMNS[field]} LIKE ? ESCAPE '\\'", [f"%{_escape_like(str(item))}%"]
+            return self._paths.contains_text(COLUMNS[field], str(item))
         return _comparison(field, COLUMNS[field], [], operator, operand, _scalar)
 
     def _compare_tags(self, operator: str, operand: Any) -> Condition:
@@ -229,17 +191,20 @@ def _comparison(
     operator: str,
     operand: Any,
     convert: Callable[[str, Any], Any],
+    marked: Callable[[Any], tuple[str, Any]] = lambda value: ("?", value),
 ) -> Condition:
+    """`marked` says how a value stands in the statement, and its parameter."""
     if operator in ("in", "nin"):
         if not isinstance(operand, list) or len(operand) > CONDITIONS_MAX * 4:
             raise InvalidArgument(
                 f"{operator} takes a list of at most {CONDITIONS_MAX * 4} values.",
                 field=f"filters.{field}",
             )
-        values = [convert(field, item) for item in operand]
-        if not values:
+        pairs = [marked(convert(field, item)) for item in operand]
+        if not pairs:
             return ("FALSE", []) if operator == "in" else ("TRUE", [])
-        marks = ", ".join("?" for _ in values)
+        marks = ", ".join(mark for mark, _ in pairs)
+        values = [value for _, value in pairs]
         if operator == "in":
             return f"{sql} IN ({marks})", [*params, *values]
         return f"({sql} IS NULL OR {sql} NOT IN ({marks}))", [*params, *params, *values]
@@ -247,12 +212,12 @@ def _comparison(
         if operator not in ("eq", "ne"):
             raise InvalidArgument("null can only be eq or ne.", field=f"filters.{field}")
         return f"{sql} IS {'NOT ' if operator == 'ne' else ''}NULL", params
-    value = convert(field, operand)
+    mark, value = marked(convert(field, operand))
     if operator == "ne":
-        return f"({sql} IS NULL OR {sql} <> ?)", [*params, *params, value]
+        return f"({sql} IS NULL OR {sql} <> {mark})", [*params, *params, value]
     if operator not in COMPARISONS:
         raise InvalidArgument(f"{field} does not take {operator}.", field=f"filters.{field}")
-    return f"{sql} {COMPARISONS[operator]} ?", [*params, value]
+    return f"{sql} {COMPARISONS[operator]} {mark}", [*params, value]
 
 
 def _scalar(field: str, value: Any) -> Any:
@@ -277,10 +242,6 @@ def _moment(field: str, value: Any) -> Any:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return parse_moment(f"filters.{field}", value)
     raise InvalidArgument("Compare a time with ISO 8601 text.", field=f"filters.{field}")
-
-
-def _escape_like(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _join(parts: list[Condition], word: str) -> Condition:

@@ -22,8 +22,8 @@ from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import COLUMNS, INSERT, JOINED_COLUMNS, MemoryRow, with_snapshot
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex
-from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.scope import Scope
+from recollect.orchestrator.search.scopes import Nearest
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.interface import Params, Row, Session, Storage
 from recollect.protocol.errors import LimitExceeded
@@ -75,11 +75,11 @@ class PastStore:
         self._connection.executemany(sql, [tuple(row) for row in rows])
 
     def by_words(self, query: str, scope: Scope, limit: int) -> Found:
-        hits = Fts5Index().find(self, query, scope.condition, limit, 0)
+        hits = Fts5Index().find(self, query, scope.condition_in_memory, limit, 0)
         return [(self.rows[num], score) for num, score in hits]
 
     def fitting(self, scope: Scope, limit: int) -> list[MemoryRow]:
-        sql, params = scope.condition
+        sql, params = scope.condition_in_memory
         found = self.execute(FITTING.format(condition=sql), (*params, limit))
         return [self.rows[num] for (num,) in found]
 
@@ -93,7 +93,7 @@ class PastStore:
 class PastSearch:
     """Finds among the present and the past together."""
 
-    def __init__(self, store: MemoryStore, lexical: LexicalIndex, nearest: NearestFinder) -> None:
+    def __init__(self, store: MemoryStore, lexical: LexicalIndex, nearest: Nearest) -> None:
         self._store = store
         self._lexical = lexical
         self._nearest = nearest

@@ -10,6 +10,7 @@ import msgspec
 from recollect.orchestrator.calls import Call, Refusal
 from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.search.filters import Condition, FilterCompiler, namespace_condition
+from recollect.orchestrator.search.json_paths import SqliteJsonPaths
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import COLLECTIONS, MEMORIES
 from recollect.protocol.errors import InvalidArgument
@@ -23,14 +24,25 @@ class Scope(msgspec.Struct, frozen=True):
     """What the query narrows by; None if it is about all that live."""
     namespace: Condition | None = None
     """The part of it that is the namespace."""
+    narrow_in_memory: Condition | None = None
+    """What the query narrows by, as SQLite says it: for what is searched in memory."""
 
     @property
     def condition(self) -> Condition:
         """Both together."""
-        if self.narrow is None:
-            return self.alive
-        (sql, params), (narrow_sql, narrow_params) = self.alive, self.narrow
-        return f"{sql} AND {narrow_sql}", [*params, *narrow_params]
+        return _both(self.alive, self.narrow)
+
+    @property
+    def condition_in_memory(self) -> Condition:
+        """Both together, for what is searched in memory."""
+        return _both(self.alive, self.narrow_in_memory)
+
+
+def _both(alive: Condition, narrow: Condition | None) -> Condition:
+    if narrow is None:
+        return alive
+    (sql, params), (narrow_sql, narrow_params) = alive, narrow
+    return f"{sql} AND {narrow_sql}", [*params, *narrow_params]
 
 
 class Scoping:
@@ -38,6 +50,7 @@ class Scoping:
 
     def __init__(self, filters: FilterCompiler, validator: Validator) -> None:
         self._filters = filters
+        self._filters_in_memory = FilterCompiler(SqliteJsonPaths())
         self._validator = validator
 
     def scope(
@@ -65,10 +78,6 @@ class Scoping:
             if value is not None:
                 parts.append(f"{column} = ?")
                 params.append(value)
-        if filters:
-            sql, values = self._filters.compile(filters)
-            parts.append(f"({sql})")
-            params += values
         if collections is not None:
             sql, names = collections_condition(collections)
             parts.append(sql)
@@ -76,10 +85,16 @@ class Scoping:
         if only is not None:
             parts.append(only[0])
             params += only[1]
+        plain = (" AND ".join(parts), params) if parts else None
+        narrow = in_memory = plain
+        if filters:
+            narrow = _filtered(plain, self._filters.compile(filters))
+            in_memory = _filtered(plain, self._filters_in_memory.compile(filters))
         return Scope(
             ("TRUE", []) if include_deleted else alive_at(now_us, archived=include_archived),
-            (" AND ".join(parts), params) if parts else None,
+            narrow,
             home,
+            in_memory,
         )
 
     def home(self, call: Call, namespace: str | None) -> Condition | None:
@@ -92,6 +107,13 @@ class Scoping:
         if not patterns:
             call.refusals.append(Refusal("", namespace, "not readable"))
         return readable_condition(patterns)
+
+
+def _filtered(plain: Condition | None, filters: Condition) -> Condition:
+    sql, params = filters
+    if plain is None:
+        return f"({sql})", params
+    return f"{plain[0]} AND ({sql})", [*plain[1], *params]
 
 
 def readable_condition(patterns: tuple[str, ...] | None, column: str = "namespace") -> Condition:

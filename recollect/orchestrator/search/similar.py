@@ -13,8 +13,8 @@ from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition
-from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.scope import Scoping
+from recollect.orchestrator.search.scopes import Nearest
 from recollect.orchestrator.storage.interface import Session
 
 Near = list[tuple[MemoryRow, float]]
@@ -34,7 +34,7 @@ class Similar:
     def __init__(
         self,
         store: MemoryStore,
-        nearest: NearestFinder,
+        nearest: Nearest,
         scoping: Scoping,
         accesses: AccessLog,
     ) -> None:

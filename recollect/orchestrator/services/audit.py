@@ -36,7 +36,7 @@ TIME_MARK = """
 SELECT at_us, seq FROM journal WHERE at_us <= ? AND (at_us, seq) < (?, ?) AND at_us >= ?
 ORDER BY at_us DESC, seq DESC LIMIT 1 OFFSET ?
 """
-LAST = "SELECT seq FROM ledger WHERE id = 1"
+ENDS = "SELECT seq, trimmed_seq FROM ledger WHERE id = 1"
 INDEXED = ("subject", "task_id", "trace")
 COMPARED = (*INDEXED, "identity", "agent", "operation")
 STRETCH_ENTRIES = 20_000
@@ -138,6 +138,7 @@ class AuditService:
             "problem_kind": None if misfit is None else misfit.kind,
             "problem_seq": None if misfit is None else misfit.seq,
             "entries": walk.entries,
+            "trimmed_seq": walk.trimmed_seq,
             "seq": walk.seq,
             "head": walk.head.hex(),
         }
@@ -179,13 +180,13 @@ def _found(session: Session, condition: Condition, limit: int) -> Page:
 def _by_number(session: Session, condition: Condition, before: int, limit: int) -> Page:
     """From an entry on to the older ones, one stretch of numbers at a time."""
     sql, params = condition
-    [(last,)] = session.execute(LAST)
+    [(last, trimmed)] = session.execute(ENDS)
     high, rows = min(before, last + 1), list[Row]()
     for _ in range(STRETCHES_MAX):
         low = high - STRETCH_ENTRIES
         missing = limit + 1 - len(rows)
         rows += session.execute(BY_NUMBER.format(condition=sql), (high, low, *params, missing))
-        if len(rows) > limit or low <= 1:
+        if len(rows) > limit or low <= trimmed + 1:
             return _cut(rows, limit)
         high = low
     return Page(rows, [high])

@@ -43,7 +43,7 @@ class Changing:
         def write(transaction: WriteTransaction) -> records.MemoryChanged:
             old = find(transaction)
             check_version(old, expected_version)
-            new = self._drafting.apply(old, patch)
+            new = self._drafting.with_time_left(self._drafting.apply(old, patch), call.now_us)
             check_text(old, new)
             if new.parent_id != old.parent_id:
                 self._store.check_parent(call, transaction, new, new.parent_id)
@@ -81,7 +81,7 @@ class Changing:
             check_version(old, expected_version)
             source = source_of(transaction)
             new = msgspec.structs.replace(source, deleted_us=None, archived_us=None)
-            new = self._drafting.refaded(old, new)
+            new = self._drafting.with_time_left(self._drafting.refaded(old, new), call.now_us)
             if new.expires_us is not None and new.expires_us <= call.now_us:
                 new.expires_us = None
             if not self._parent_stands(call, transaction, new.parent_id):

@@ -22,11 +22,11 @@ from recollect.orchestrator.context.tier_search import Looked, TierSearch
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.operational.state import OperationalReading
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
-from recollect.orchestrator.tokens import TokenCounter
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument, Unavailable
 from recollect.protocol.operations import AssembleContext, ReplayContext
+from recollect.tokens import TokenCounter
 
 log = structlog.get_logger()
 

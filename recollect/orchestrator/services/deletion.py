@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from recollect.orchestrator.calls import Call, writes
 from recollect.orchestrator.consolidation.lineage import descendants
 from recollect.orchestrator.memory_store import (
+    EXPIRE,
     MemoryStore,
     as_deleted,
     check_version,
@@ -124,6 +125,19 @@ class DeletionService:
 
         write.finish = finish  # type: ignore[attr-defined]
         return write
+
+    def expire(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
+        """Delete a memory whose time is over, softly; what hangs below it stays."""
+        self._detach(call, transaction, self._rows(transaction, LIVING_CHILDREN, row.id))
+        self._store.supersede(call, transaction, row, as_deleted(call, row), operation=EXPIRE)
+
+    def erase(self, call: Call, transaction: WriteTransaction, rows: Sequence[MemoryRow]) -> None:
+        """Remove memories for good; what hangs below them stays."""
+        doomed = {row.id for row in rows}
+        for row in rows:
+            children = self._rows(transaction, ALL_CHILDREN, row.id)
+            self._detach(call, transaction, [c for c in children if c.id not in doomed])
+        self._store.erase(call, transaction, rows)
 
     def _derived(self, call: Call, session: Session, doomed: list[MemoryRow]) -> list[str]:
         """What was made from some memories and may repeat them, as far as the caller may see it:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from recollect.orchestrator.access.changing import (
+    FIND,
+    changed,
+    no_such,
+    require_living,
+    too_many,
+)
+from recollect.orchestrator.access.entries import grant_records, read_entries
 from recollect.orchestrator.access.grants import PATTERN_RULE, is_pattern, normalised
 from recollect.orchestrator.access.identities import OWN_NAMES
-from recollect.orchestrator.access.keyring import Entry, Keyring, grant_records, read_entries
-from recollect.orchestrator.calls import Call, reads, record, writes
+from recollect.orchestrator.access.keyring import Keyring
+from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.errors import (
-    AlreadyExists,
-    InvalidArgument,
-    LimitExceeded,
-    NotFound,
-    RecollectError,
-)
+from recollect.protocol.errors import AlreadyExists, InvalidArgument, NotFound
 from recollect.protocol.key_files import KEY_RULE, is_key
 from recollect.protocol.operations import (
     CreateIdentity,
@@ -31,7 +33,6 @@ from recollect.protocol.operations import (
 IDENTITIES_MAX = 10_000
 GRANTS_MAX = 1_000
 
-FIND = "SELECT revoked_us FROM identities WHERE name = ?"
 COUNT = "SELECT count(*) FROM identities"
 HOLDER = "SELECT name, revoked_us FROM identities WHERE public_key = ?"
 INSERT = """
@@ -52,6 +53,9 @@ ON CONFLICT (identity, pattern) DO UPDATE SET access = excluded.access
 TAKE_BACK = "DELETE FROM grants WHERE identity = ? AND pattern = ? RETURNING access"
 TAKE_ALL_BACK = "DELETE FROM grants WHERE identity = ?"
 REVOKE = "UPDATE identities SET revoked_us = ? WHERE name = ?"
+REVOKE_BEARER_KEYS = """
+UPDATE bearer_keys SET revoked_us = ? WHERE identity = ? AND revoked_us IS NULL
+"""
 
 Write = Callable[[WriteTransaction], records.IdentityChanged]
 
@@ -124,10 +128,10 @@ class IdentityService:
             )
 
         def write(transaction: WriteTransaction) -> records.IdentityChanged:
-            _require_living(transaction, name)
+            require_living(transaction, name)
             given = {row[0] for row in transaction.execute(GRANTS_OF, (name,))}
             if pattern not in given and len(given) >= GRANTS_MAX:
-                raise _too_many("grants_max", GRANTS_MAX, f"The identity {name!r} has", "grants")
+                raise too_many("grants_max", GRANTS_MAX, f"The identity {name!r} has", "grants")
             transaction.execute(GRANT, (name, pattern, access))
             return self._changed(call, transaction, name, f"{access} on {pattern}")
 
@@ -140,7 +144,7 @@ class IdentityService:
 
         def write(transaction: WriteTransaction) -> records.IdentityChanged:
             if pattern is not None:
-                _require_living(transaction, name)
+                require_living(transaction, name)
                 if not transaction.execute(TAKE_BACK, (name, pattern)):
                     raise NotFound(
                         f"The identity {name!r} has no grant on {pattern!r}; `recollect keys list` "
@@ -151,9 +155,11 @@ class IdentityService:
                 return self._changed(call, transaction, name, f"nothing on {pattern} any more")
             found = transaction.execute(FIND, (name,))
             if not found:
-                raise _no_such(name)
+                raise no_such(name)
             if found[0][0] is None:
                 transaction.execute(REVOKE, (call.now_us, name))
+                # If the name is given again, its old keys stay what they are.
+                transaction.execute(REVOKE_BEARER_KEYS, (call.now_us, name))
             transaction.execute(TAKE_ALL_BACK, (name,))
             return self._changed(call, transaction, name, "revoked")
 
@@ -170,9 +176,7 @@ class IdentityService:
     def _changed(
         self, call: Call, transaction: WriteTransaction, name: str, detail: str
     ) -> records.IdentityChanged:
-        seq = record(call, transaction, subject=name, detail=detail)
-        entries = self._keyring.changed(transaction)
-        return {"status": "success", "identity": _entry(entries, name).record(), "seq": seq}
+        return changed(self._keyring, call, transaction, name, detail)
 
     def _check_free(self, transaction: WriteTransaction, key: str | None) -> None:
         """Refuse a key that is or was somebody's: a key that was revoked stays so."""
@@ -187,29 +191,4 @@ class IdentityService:
     def _check_room(self, transaction: WriteTransaction) -> None:
         ((count,),) = transaction.execute(COUNT)
         if count >= IDENTITIES_MAX:
-            raise _too_many("identities_max", IDENTITIES_MAX, "There are", "identities")
-
-
-def _require_living(transaction: WriteTransaction, name: str) -> None:
-    found = transaction.execute(FIND, (name,))
-    if not found:
-        raise _no_such(name)
-    if found[0][0] is not None:
-        raise NotFound(
-            f"The identity {name!r} was revoked: `recollect keys new {name}` makes it anew.",
-            name=name,
-        )
-
-
-def _entry(entries: list[Entry], name: str) -> Entry:
-    return next(entry for entry in entries if entry.name == name)
-
-
-def _no_such(name: str) -> NotFound:
-    return NotFound(f"There is no identity {name!r}: `recollect keys list` shows all.", name=name)
-
-
-def _too_many(limit: str, maximum: int, whose: str, what: str) -> RecollectError:
-    return LimitExceeded(
-        f"{whose} {maximum:,} {what} already, which is the limit.", limit=limit, maximum=maximum
-    )
+            raise too_many("identities_max", IDENTITIES_MAX, "There are", "identities")

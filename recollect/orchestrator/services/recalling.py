@@ -33,7 +33,7 @@ from recollect.orchestrator.services.searching import check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.errors import EmbedderUnavailable, InvalidArgument, Overloaded, Unsupported
+from recollect.protocol.errors import EmbedderUnavailable, InvalidArgument, Overloaded
 from recollect.protocol.operations import Recall
 
 Hits = list[tuple[int, float]]
@@ -112,22 +112,19 @@ class RecallService:
             self._by_words(words, scope, depth), self._vector(meaning, intent)
         )
         past: list[tuple[MemoryRow, float | None, float | None]] = []
-        degraded = [str(part) for part in (lexical, vector) if isinstance(part, Degraded)]
-        if moment_us is not None and len(degraded) < 2:
-            question = None if isinstance(vector, Degraded) else vector
+        degraded = vector if isinstance(vector, Degraded) else None
+        question = None if isinstance(vector, Degraded) else vector
+        if moment_us is not None:
             past = await self._past.candidates(
                 self._storage, meaning, words, question, then, moment_us
             )
-            if isinstance(lexical, Degraded):
-                # What is still as it was has no score by words, so nothing may have one.
-                past = [(row, None, nearness) for row, _, nearness in past]
 
         def read(session: Session) -> Answer:
             gathered = self._gathering.gather(
                 session,
-                lexical=[] if isinstance(lexical, Degraded) else lexical,
+                lexical=lexical,
                 meaning=meaning,
-                vector=None if isinstance(vector, Degraded) else vector,
+                vector=question,
                 scope=scope,
                 depth=depth,
                 now_us=call.now_us,
@@ -151,13 +148,10 @@ class RecallService:
             raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
         return offset, depth
 
-    async def _by_words(self, words: str, scope: Scope, depth: int) -> Hits | Degraded:
-        try:
-            return await self._storage.read(
-                lambda session: self._gathering.by_words(session, words, scope, depth)
-            )
-        except Unsupported as error:
-            return Degraded(error.message)
+    async def _by_words(self, words: str, scope: Scope, depth: int) -> Hits:
+        return await self._storage.read(
+            lambda session: self._gathering.by_words(session, words, scope, depth)
+        )
 
     async def _vector(self, meaning: Meaning, intent: Intent) -> Vectors | Degraded:
         try:
@@ -207,7 +201,7 @@ class RecallService:
         operation: Recall,
         answer: Answer,
         end: list[int],
-        degraded: list[str],
+        degraded: str | None,
     ) -> records.MemoriesFound:
         results: list[Any] = []
         for item in answer.ranked:
@@ -229,8 +223,8 @@ class RecallService:
             "count": len(results),
             "cursor": make_cursor(operation, end) if answer.more else None,
         }
-        if degraded:
-            found["degraded"] = " ".join(degraded)
+        if degraded is not None:
+            found["degraded"] = str(degraded)
         return found
 
 

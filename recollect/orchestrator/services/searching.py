@@ -18,9 +18,9 @@ from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import CachedMemory, MemoryRow, record_of, with_strength
 from recollect.orchestrator.rows_at_hand import RowsAtHand
 from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.search.nearest import NearestFinder
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scope, Scoping
+from recollect.orchestrator.search.scopes import Nearest
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -42,7 +42,7 @@ class SearchService:
         storage: Storage,
         store: MemoryStore,
         lexical: LexicalIndex,
-        nearest: NearestFinder,
+        nearest: Nearest,
         past: PastSearch,
         scoping: Scoping,
         validator: Validator,
@@ -161,7 +161,7 @@ class SearchService:
         self, session: Session, meaning: Meaning, vector: Vectors, wanted: int, now_us: int
     ) -> Found | None:
         """The nearest of all; None if some that were found are no longer there."""
-        hits = self._search(meaning, vector, wanted)
+        hits = self._search(session, meaning, vector, wanted)
         known = self._at_hand.of(session, [num for num, _ in hits])
         found: Found = [
             (known[num], score)
@@ -170,9 +170,11 @@ class SearchService:
         ]
         return found if len(found) == len(hits) else None
 
-    def _search(self, meaning: Meaning, vector: Vectors, wanted: int) -> list[tuple[int, float]]:
+    def _search(
+        self, session: Session, meaning: Meaning, vector: Vectors, wanted: int
+    ) -> list[tuple[int, float]]:
         began_s = time.perf_counter()
-        hits = meaning.index.search(vector, wanted)
+        hits = meaning.index.seen_by(session).search(vector, wanted)
         self._index_s += (time.perf_counter() - began_s - self._index_s) / 8
         return hits
 
@@ -188,7 +190,7 @@ class SearchService:
         if scope.narrow is None:
             # The index holds the living; only what expired since must be left out.
             more = wanted + EXPIRED_SPARE
-            hits = self._search(meaning, vector, more)
+            hits = self._search(session, meaning, vector, more)
             found: Found = [
                 hit for hit in self._store.rows_of(session, hits) if hit[0].alive(now_us)
             ]

@@ -1,15 +1,15 @@
-"""The service itself: is it there, how is it, keep a copy, what went wrong."""
+"""The service itself: is it there, how is it, what went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from recollect._version import VERSION
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.error_bus import ErrorBus
+from recollect.orchestrator.error_keeping import ErrorKeeping
 from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.reembedding import Reembedding
@@ -18,8 +18,7 @@ from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.envelope import PROTOCOL_VERSION
-from recollect.protocol.errors import InvalidArgument, StorageFailed
-from recollect.protocol.operations import Backup, Ping, RecentErrors, ReportErrors, Stats
+from recollect.protocol.operations import Ping, RecentErrors, ReportErrors, Stats
 
 COUNT_BY_TIER = f"SELECT tier, count(*) FROM memories WHERE {PRESENT} GROUP BY tier"
 COUNT_ARCHIVED = """
@@ -38,20 +37,24 @@ class SystemService:
         late: LateEmbedding,
         reembedding: Reembedding,
         errors: ErrorBus,
+        keeping: ErrorKeeping,
         validator: Validator,
         started_us: int,
         describe_requests: Callable[[], dict[str, Any]],
         describe_purges: Callable[[], dict[str, Any]],
+        describe_redis: Callable[[], dict[str, Any]],
     ) -> None:
         self._storage = storage
         self._store = store
         self._late = late
         self._reembedding = reembedding
         self._errors = errors
+        self._keeping = keeping
         self._validator = validator
         self._started_us = started_us
         self._describe_requests = describe_requests
         self._describe_purges = describe_purges
+        self._describe_redis = describe_redis
 
     @reads(Ping)
     def ping(self, call: Call, operation: Ping) -> records.Pong:
@@ -82,7 +85,7 @@ class SystemService:
         memories = await self._storage.read(read)
         cache, meaning = self._store.cache, self._store.meanings.current
         # Off the loop, since it looks into files.
-        index = await self._storage.read(lambda _: meaning.index.describe())
+        index = await self._storage.read(lambda session: meaning.index.seen_by(session).describe())
         waiting = memories.pop("unembedded")
         return {
             "status": "success",
@@ -98,29 +101,9 @@ class SystemService:
             "requests": self._describe_requests(),
             "purges": self._describe_purges(),
             "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},
+            "redis": self._describe_redis(),
             "seq": self._storage.committed_seq,
             "uptime_s": self._uptime_s(call),
-        }
-
-    @reads(Backup)
-    async def backup(self, call: Call, operation: Backup) -> records.BackupMade:
-        folder = Path(operation.path)
-        if "\x00" in operation.path or not folder.is_absolute():
-            raise InvalidArgument("path is not absolute; give the whole path.", field="path")
-        try:
-            manifest = await self._storage.backup(operation.path)
-        except FileExistsError:
-            raise InvalidArgument(
-                f"{folder} exists already; name a new folder.", field="path"
-            ) from None
-        except OSError as error:
-            raise StorageFailed(f"The backup could not be written: {error}.") from error
-        return {
-            "status": "success",
-            "path": manifest["path"],
-            "seq": manifest["seq"],
-            "bytes": manifest["bytes"],
-            "sha256": manifest["sha256"],
         }
 
     @reads(ReportErrors)
@@ -128,18 +111,20 @@ class SystemService:
         for report in operation.errors:
             self._validator.metadata(report.context, "context")
             self._errors.report(
-                operation.source,
+                self._validator.cleaned("source", operation.source),
                 report.code,
                 self._validator.cleaned("message", report.message),
                 call.now_us,
                 count=report.count,
                 context=self._validator.cleaned("context", report.context),
+                identity=call.identity,
             )
         return {"status": "success", "accepted": len(operation.errors)}
 
     @reads(RecentErrors)
-    def recent_errors(self, call: Call, operation: RecentErrors) -> records.ErrorsListed:
+    async def recent_errors(self, call: Call, operation: RecentErrors) -> records.ErrorsListed:
         limit = self._validator.page(operation.limit)
+        await self._keeping.refresh()
         found = self._errors.recent(limit, operation.source, operation.code)
         return {"status": "success", "errors": found, "count": len(found)}
 

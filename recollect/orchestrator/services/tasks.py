@@ -17,7 +17,6 @@ from recollect.orchestrator.namespaces import readable_spans
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.said import key_of, needed, optional
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.tokens import TokenCounter
 from recollect.orchestrator.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working import reading, rows, summaries
@@ -36,6 +35,7 @@ from recollect.protocol.operations import (
     SetTaskPhase,
     UpdateTaskStatus,
 )
+from recollect.tokens import TokenCounter
 
 TIER: Final = "medium"
 TASK_TYPE = "general"

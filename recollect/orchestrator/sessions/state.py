@@ -137,6 +137,21 @@ class States:
             transaction.after_commit.append(lambda: self.temporary.change(row.id, temporary))
         return shared
 
+    def fill(
+        self, transaction: WriteTransaction, scope: str, owner: str, key: str, value: str
+    ) -> None:
+        """Set one key that came from another store; if there is no room for it, it is not there
+        afterwards either."""
+        try:
+            self._write(transaction, scope, owner, {key: value})
+        except LimitExceeded:
+            transaction.execute(REMOVE_KEY, (scope, owner, key))
+            raise
+
+    def check_whole(self, state: Mapping[str, str]) -> None:
+        """Refuse a state, by its keys and JSON texts, that no session could have."""
+        self._check_room(SESSION, len(state), sum(len(v.encode()) for v in state.values()))
+
     def _write(
         self, transaction: WriteTransaction, scope: str, owner: str, changes: Values
     ) -> None:

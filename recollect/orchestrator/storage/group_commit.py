@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 import structlog
@@ -20,6 +21,8 @@ from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import (
     BatchLost,
+    CommitObserver,
+    Committed,
     PrefetchFunction,
     SavepointSession,
     SealFunction,
@@ -72,11 +75,14 @@ class WriterSession(SavepointSession, Protocol):
 class Pending:
     """A write that waits for its turn, then for its commit."""
 
-    __slots__ = ("error", "function", "future", "result", "transaction")
+    __slots__ = ("error", "function", "future", "result", "since_s", "transaction")
 
-    def __init__(self, function: WriteFunction[Any], future: asyncio.Future[Any]) -> None:
+    def __init__(
+        self, function: WriteFunction[Any], future: asyncio.Future[Any], since_s: float
+    ) -> None:
         self.function = function
         self.future = future
+        self.since_s = since_s
         self.transaction: WriteTransaction | None = None
         self.result: Any = None
         self.error: BaseException | None = None
@@ -109,11 +115,20 @@ class GroupCommitWriter:
         self.committed_seq = 0
         """Set by the writer's thread after a commit; read by anyone."""
         self._ledger: Ledger | None = None
+        self.observer: CommitObserver | None = None
+        """Set before the first write, and asked on the event loop."""
+        # The commits of the batch in hand: one, or one for each write that had to stand alone.
+        self._commits: list[Committed] = []
         self._monotonic = time.monotonic
         self._writers_expected = 1
         self._commit_s = 0.0
         self.batches = 0
         self.transactions = 0
+        # Since when the oldest write that is being written waits; None while the writer is free.
+        # Set by the writer's thread, read by anyone.
+        self._oldest_since_s: float | None = None
+        self.last_wait_s = 0.0
+        """How long the oldest write of the last batch waited for its commit."""
         self._thread = threading.Thread(target=self._run, name="storage-writer", daemon=True)
 
     def start(self, committed_seq: int) -> None:
@@ -131,11 +146,17 @@ class GroupCommitWriter:
                 retry_after_ms=self._retry_after_ms,
             )
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(Pending(function, future))
+        self._queue.put(Pending(function, future, self._monotonic()))
         return future
 
     def queue_length(self) -> int:
         return self._queue.qsize()
+
+    def lag_s(self) -> float:
+        """How long the oldest write that is not answered yet has waited: writes are taken in their
+        order, so it is the first of those that are being written."""
+        since_s = self._oldest_since_s
+        return 0.0 if since_s is None else max(0.0, self._monotonic() - since_s)
 
     def close(self) -> None:
         """Write what waits, then stop. Futures are settled on the loop as usual."""
@@ -148,12 +169,17 @@ class GroupCommitWriter:
         more = True
         while more:
             batch, more = self._next_batch()
+            self._oldest_since_s = batch[0].since_s if batch else None
             try:
                 self._write(batch)
             except Exception as error:  # nothing may end this thread while callers wait
                 log.exception("The writer met an unexpected error.", action="write_batch")
                 self._fail(batch, self._typed(error))
-            self._settle_on_loop(batch)
+            commits, self._commits = self._commits, []
+            self._settle_on_loop(batch, commits)
+            if batch:
+                self.last_wait_s = self._monotonic() - batch[0].since_s
+            self._oldest_since_s = None
             self._session.rest()
 
     def _next_batch(self) -> tuple[list[Pending], bool]:
@@ -191,7 +217,8 @@ class GroupCommitWriter:
             ledger = self._ledger
             if ledger is None or not session.sole_writer:
                 ledger = Ledger(session)
-            counter = SequenceCounter(ledger.seq)
+            before = ledger.seq
+            counter = SequenceCounter(before)
             rows = Gathered()
             functions = [pending.function for pending in batch]
             prefetched = self._prefetch(session, functions) if self._prefetch else None
@@ -219,6 +246,9 @@ class GroupCommitWriter:
         else:
             self._ledger = ledger
             self.committed_seq = counter.value
+            if counter.value != before:
+                changes = [change for transaction in done for change in transaction.changes]
+                self._commits.append(Committed(before, counter.value, changes))
             self.batches += 1
             self.transactions += len(done)
 
@@ -267,11 +297,17 @@ class GroupCommitWriter:
         log.error("A write failed.", action="write", exc_info=error)
         return InternalError("The write failed by a defect; nothing was written. See the log.")
 
-    def _settle_on_loop(self, batch: list[Pending]) -> None:
+    def _settle_on_loop(self, batch: list[Pending], commits: list[Committed]) -> None:
         try:
-            self._loop.call_soon_threadsafe(_settle, batch)
+            self._loop.call_soon_threadsafe(self._settle, batch, commits)
         except RuntimeError:  # the loop has ended: nobody waits any more
             log.debug("The loop ended before a batch was answered.", action="settle")
+
+    def _settle(self, batch: list[Pending], commits: list[Committed]) -> None:
+        if self.observer is not None:
+            for commit in commits:
+                _run_effect(partial(self.observer, commit))
+        _settle(batch)
 
 
 def _settle(batch: list[Pending]) -> None:

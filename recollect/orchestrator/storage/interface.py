@@ -54,6 +54,14 @@ class Change(msgspec.Struct, frozen=True):
     """Why it was denied, or what else there is to say."""
 
 
+class Committed(msgspec.Struct, frozen=True):
+    """What one commit added to the journal: all changes behind one number, up to another."""
+
+    before: int
+    seq: int
+    changes: list[Change]
+
+
 class BatchLost(Exception):
     """Rows of other transactions could not be written: none of the batch may be acknowledged."""
 
@@ -169,6 +177,8 @@ PrefetchFunction = Callable[[Session, Sequence[Callable[..., Any]]], Any]
 """Runs once for a batch of write functions, before the first: what they will all ask for."""
 SealFunction = Callable[[Session, Iterable[WriteTransaction]], None]
 """Runs once for a batch of transactions, right before their commit."""
+CommitObserver = Callable[[Committed], None]
+"""Told on the event loop of what is on disk, in order, before anybody is answered."""
 
 
 class Storage(Protocol):
@@ -176,6 +186,8 @@ class Storage(Protocol):
 
     inline_reads: bool
     """Whether a point read is so cheap that it belongs on the event loop."""
+    size_sql: str | None
+    """Asks for the bytes of the store, where `describe` cannot know them."""
 
     @property
     def committed_seq(self) -> int:
@@ -194,6 +206,10 @@ class Storage(Protocol):
         """Run a write as one transaction; the future is done when it is durable."""
         ...
 
+    def watch(self, observer: CommitObserver) -> None:
+        """Tell somebody of every commit that this storage makes."""
+        ...
+
     def write_queue_length(self) -> int:
         """How many writes wait."""
         ...
@@ -204,6 +220,15 @@ class Storage(Protocol):
 
     def scrub(self) -> asyncio.Future[bool]:
         """Leave no byte of deleted rows in the store's own files; whether that was done."""
+        ...
+
+    def optimise(self) -> asyncio.Future[dict[str, Any]]:
+        """Renew statistics, move the log into the file and the like, without holding anybody up;
+        the bytes before and after."""
+        ...
+
+    def problems(self, *, quick: bool) -> asyncio.Future[list[str]]:
+        """What the database itself finds damaged; nothing if all is whole."""
         ...
 
     def describe(self) -> dict[str, Any]:

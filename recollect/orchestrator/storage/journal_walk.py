@@ -3,6 +3,10 @@
 Each step reads one page in a snapshot of its own, so that a long journal holds up neither the
 writer nor those who read. What the chain alone cannot show, that its end was cut off or all of it
 was written anew, shows against a head that was noted earlier.
+
+A journal whose oldest entries were trimmed begins behind its anchor: the number and the hash of the
+last entry that is gone. The first one kept must follow from it, and an entry of the trimming say
+the same: so a beginning that was cut off by somebody else does not pass for a trimmed one.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import msgspec
 
 from recollect.orchestrator.storage.interface import Change, Row, Session
 from recollect.orchestrator.storage.journal import GENESIS, READ_LEDGER, SCAN, chain
+from recollect.orchestrator.storage.journal_trimming import READ_ANCHOR, says_trimmed
 
 STEP_ROWS = 500
 AHEAD_ROWS = 500
@@ -21,7 +26,9 @@ AHEAD_ROWS = 500
 SHIFT_MAX = 16
 SEQ_MIN = -(1 << 63)
 
-Kind = Literal["changed", "deleted", "reordered", "inserted", "truncated", "rewritten", "end"]
+Kind = Literal[
+    "changed", "deleted", "reordered", "inserted", "truncated", "rewritten", "end", "trimmed"
+]
 
 
 class Misfit(msgspec.Struct, frozen=True):
@@ -58,10 +65,17 @@ class JournalWalk:
         self.entries = 0
         self.seq = 0
         self.head = GENESIS
+        self.trimmed_seq = 0
+        """The last entry that was trimmed."""
+        self._trimmed_head = GENESIS
+        self._trimming_said = True
         self.misfit: Misfit | None = None
 
     def step(self, session: Session) -> bool:
         """Go on by one page, in one snapshot; whether there may be more."""
+        self.misfit = self._fault_of_anchor(session)
+        if self.misfit is not None:
+            return False
         start = self.seq + 1 if self.entries else SEQ_MIN
         count = 0
         for entry in _page(session, start, STEP_ROWS):
@@ -71,8 +85,33 @@ class JournalWalk:
                 return False
         if count == STEP_ROWS:
             return True
-        self.misfit = self._fault_at_end(session) or self._fault_of_expected()
+        self.misfit = (
+            self._fault_at_end(session) or self._fault_of_trimming() or self._fault_of_expected()
+        )
         return False
+
+    def _fault_of_anchor(self, session: Session) -> Misfit | None:
+        """Begin behind what was trimmed, also what is trimmed while this walk is under way."""
+        found = session.execute(READ_ANCHOR)
+        seq, head = found[0] if found else (0, None)
+        if seq == self.trimmed_seq and head in (None, self._trimmed_head):
+            return None
+        if not isinstance(seq, int) or not isinstance(head, bytes) or seq <= self.trimmed_seq:
+            return Misfit("end", self.seq, "the recorded beginning of the log was changed")
+        self.trimmed_seq, self._trimmed_head, self._trimming_said = seq, head, False
+        if seq > self.seq:
+            self.seq, self.head = seq, head
+            if self._expected_seq in (None, seq):
+                self._met = self._met or head == self._expected_head
+        return None
+
+    def _fault_of_trimming(self) -> Misfit | None:
+        if self._trimming_said:
+            return None
+        text = (
+            f"the entries up to {self.trimmed_seq:,} are missing, and no entry says who took them"
+        )
+        return Misfit("deleted", self.trimmed_seq, text)
 
     def _fault(self, session: Session, entry: Entry | int) -> Misfit | None:
         """Take one entry on, unless it does not fit the one before it."""
@@ -83,6 +122,8 @@ class JournalWalk:
             return _explained(session, entry, self.head, self.seq + 1)
         self.entries += 1
         self.seq, self.head = entry.seq, head
+        if says_trimmed(entry.change, self.trimmed_seq, self._trimmed_head):
+            self._trimming_said = True
         if self._expected_seq is None:
             self._met = self._met or head == self._expected_head
         elif self.seq == self._expected_seq and self._expected_head is not None:
@@ -115,9 +156,15 @@ class JournalWalk:
                 f"{self.seq:,}: it was cut"
             )
             return Misfit("truncated", self.seq, text)
-        if not self._met:
-            return _rewritten(expected if expected is not None else self.seq)
-        return None
+        if self._met:
+            return None
+        if self.trimmed_seq and (expected is None or expected < self.trimmed_seq):
+            text = (
+                f"the entries up to {self.trimmed_seq:,} were trimmed since the earlier check, so "
+                "that it cannot be compared; the rest fits: keep its end from now on"
+            )
+            return Misfit("trimmed", self.trimmed_seq, text)
+        return _rewritten(expected if expected is not None else self.seq)
 
 
 def verify(session: Session) -> str | None:

@@ -14,6 +14,7 @@ import structlog
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
+    CommitObserver,
     Params,
     PrefetchFunction,
     ReadFunction,
@@ -39,13 +40,31 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
         "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'"
     ) from missing
 
+from recollect.orchestrator.storage.postgres_values import adapt
+
 log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 10
 MIGRATION_LOCK = 7331_0001
+SIZE = "SELECT pg_database_size(current_database())"
+# A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
+# ten nearest.
+READER = (
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "SET hnsw.ef_search = 100",
+    "SET hnsw.iterative_scan = relaxed_order",
+)
+EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+EXTENSION_MIN = (0, 8)
+NO_EXTENSION = (
+    "Recollect needs the extension pgvector, 0.8 or later, in its database, and {why}. Have an "
+    "administrator install it on the server (Debian's package is postgresql-NN-pgvector) and run "
+    "`{what}` in that database; then start again."
+)
 # Where the rows of a memory are.
 SCRUB = """
-VACUUM memories, versions, vectors, shadow_vectors, relationships, group_members, document_chunks
+VACUUM memories, versions, memory_words, vectors, shadow_vectors, relationships, group_members,
+    document_chunks
 """
 
 
@@ -115,7 +134,16 @@ class PostgresWriterSession(PostgresSession):
 
 def connect(url: str) -> psycopg.Connection[Row]:
     """A connection on which transactions are begun by hand."""
-    return psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    adapt(connection)
+    return connection
+
+
+def _prepare_reader(connection: psycopg.Connection[Row]) -> None:
+    """Every transaction sees one moment and changes nothing."""
+    adapt(connection)
+    for statement in READER:
+        connection.execute(statement)
 
 
 def translate(error: BaseException) -> RecollectError | None:
@@ -134,13 +162,16 @@ def translate(error: BaseException) -> RecollectError | None:
             "itself.",
             reason=str(error),
         )
-    return StorageFailed(f"PostgreSQL refused: {error}. Nothing was written.", reason=str(error))
+    # The rest of what the server says may quote the row, and so what is to be remembered.
+    reason = error.diag.message_primary or str(error)
+    return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
 
 
 class PostgresStorage:
     """A database on a PostgreSQL server."""
 
     inline_reads = False
+    size_sql: str | None = "SELECT pg_database_size(current_database())"
 
     def __init__(
         self,
@@ -158,12 +189,15 @@ class PostgresStorage:
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
         self.schema = apply_migrations(writer_session, migrations_folder)
+        # The migrations may have brought new types.
+        adapt(writer_session.connection)
         self._pool = psycopg_pool.ConnectionPool(
             url,
             min_size=1,
             max_size=readers,
             timeout=CONNECT_TIMEOUT_S,
             kwargs={"autocommit": True},
+            configure=_prepare_reader,
             open=True,
         )
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="storage-reader")
@@ -191,6 +225,9 @@ class PostgresStorage:
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
         return self._writer.submit(function)
 
+    def watch(self, observer: CommitObserver) -> None:
+        self._writer.observer = observer
+
     def write_queue_length(self) -> int:
         return self._writer.queue_length()
 
@@ -200,12 +237,21 @@ class PostgresStorage:
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(self._readers, self._scrub)
 
+    def optimise(self) -> asyncio.Future[dict[str, Any]]:
+        return self._loop.run_in_executor(self._readers, self._optimise)
+
+    def problems(self, *, quick: bool) -> asyncio.Future[list[str]]:
+        # The server checks its own pages; what it refuses to read is an error.
+        return self.read(lambda session: [])
+
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "postgresql",
             "engine": str(self._writer_session.connection.info.server_version),
             "schema": self.schema,
             "write_queue_length": self._writer.queue_length(),
+            "write_lag_s": self._writer.lag_s(),
+            "write_wait_s": self._writer.last_wait_s,
             "commits": self._writer.batches,
             "transactions": self._writer.transactions,
         }
@@ -225,10 +271,20 @@ class PostgresStorage:
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise translate(error) or error from error
 
+    def _optimise(self) -> dict[str, Any]:
+        """Have the server take dead rows out of its tables and renew what it knows of them."""
+        try:
+            with self._pool.connection() as connection:
+                [(before,)] = connection.execute(SIZE).fetchall()
+                connection.execute("VACUUM (ANALYZE)")
+                [(after,)] = connection.execute(SIZE).fetchall()
+        except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
+            raise translate(error) or error from error
+        return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
+
     def _read(self, function: ReadFunction[T]) -> T:
         try:
             with self._pool.connection() as connection, connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 return function(PostgresSession(connection))
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise translate(error) or error from error
@@ -239,6 +295,7 @@ def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     session.begin()
     try:
         session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
+        _require_extension(session)
         before, after = migrations.migrate(session, folder)
         session.commit()
     finally:
@@ -246,3 +303,22 @@ def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     if before != after:
         log.info("The schema is up to date.", action="migrate", before=before, after=after)
     return after
+
+
+def _require_extension(session: PostgresWriterSession) -> None:
+    """Have pgvector in the database, or say what an administrator is to do."""
+    found = session.execute(EXTENSION)
+    if not found:
+        try:
+            session.execute("CREATE EXTENSION vector")
+        except psycopg.Error as error:
+            reason = f"cannot create it: {error.diag.message_primary or error}"
+            raise migrations.SchemaError(
+                NO_EXTENSION.format(why=reason, what="CREATE EXTENSION vector")
+            ) from error
+        found = session.execute(EXTENSION)
+    version = str(found[0][0])
+    if tuple(map(int, version.split(".")[:2])) < EXTENSION_MIN:
+        raise migrations.SchemaError(
+            NO_EXTENSION.format(why=f"has {version}", what="ALTER EXTENSION vector UPDATE")
+        )

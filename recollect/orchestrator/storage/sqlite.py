@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,21 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 import structlog
 
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.checkpoints import Checkpointer
+from recollect.orchestrator.storage.copies import DATABASE_NAME, PROBLEMS_MAX, back_up
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
+    CommitObserver,
     Params,
     PrefetchFunction,
     ReadFunction,
     Row,
     SealFunction,
+    Session,
     T,
     WriteFunction,
 )
+from recollect.orchestrator.storage.optimising import optimise
 from recollect.orchestrator.storage.pages import Misfit
 from recollect.orchestrator.storage.properties import GET, REMOVE
 from recollect.orchestrator.storage.slack import Wiping
@@ -41,8 +41,6 @@ from recollect.protocol.errors import (
 
 log = structlog.get_logger()
 
-DATABASE_NAME = "recollect.db"
-MANIFEST_NAME = "manifest.json"
 BUSY_TIMEOUT_MS = 10_000
 STATEMENTS_CACHED = 256
 WAL_BYTES_KEPT = 64 * 1024 * 1024
@@ -138,6 +136,7 @@ class SqliteStorage:
     """A database file in the data folder."""
 
     inline_reads = True
+    size_sql: str | None = None
 
     def __init__(
         self,
@@ -196,6 +195,9 @@ class SqliteStorage:
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
         return self._writer.submit(function)
 
+    def watch(self, observer: CommitObserver) -> None:
+        self._writer.observer = observer
+
     def write_queue_length(self) -> int:
         return self._writer.queue_length()
 
@@ -205,6 +207,18 @@ class SqliteStorage:
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(None, self._scrub)
 
+    def optimise(self) -> asyncio.Future[dict[str, Any]]:
+        return self._loop.run_in_executor(None, self._optimise)
+
+    def problems(self, *, quick: bool) -> asyncio.Future[list[str]]:
+        check = "quick_check" if quick else "integrity_check"
+
+        def read(session: Session) -> list[str]:
+            found = session.execute(f"PRAGMA {check}({PROBLEMS_MAX})")
+            return [str(text) for (text,) in found if text != "ok"]
+
+        return self.read(read)
+
     def describe(self) -> dict[str, Any]:
         sizes = {p.name: p.stat().st_size for p in self.path.parent.glob(f"{self.path.name}*")}
         return {
@@ -212,7 +226,10 @@ class SqliteStorage:
             "engine": apsw.sqlite_lib_version(),
             "schema": self.schema,
             "bytes": sum(sizes.values()),
+            "log_bytes": sizes.get(f"{self.path.name}-wal", 0),
             "write_queue_length": self._writer.queue_length(),
+            "write_lag_s": self._writer.lag_s(),
+            "write_wait_s": self._writer.last_wait_s,
             "commits": self._writer.batches,
             "transactions": self._writer.transactions,
         }
@@ -231,6 +248,23 @@ class SqliteStorage:
             return back_up(self.path, folder)
         except apsw.Error as error:
             raise translate(error) or error from error
+
+    def _optimise(self) -> dict[str, Any]:
+        before, free_bytes = self.describe(), 0
+        try:
+            # Not while the file is scrubbed, which moves the log as well; nor once it is closed.
+            with self._scrubbing:
+                if not self._closing.is_set():
+                    free_bytes = optimise(self._connect, self._checkpointer)
+        except apsw.Error as error:
+            raise translate(error) or error from error
+        after = self.describe()
+        return {
+            "before_bytes": before["bytes"],
+            "after_bytes": after["bytes"],
+            "log_bytes": after["log_bytes"],
+            "free_bytes": free_bytes,
+        }
 
     def _scrub(self) -> bool:
         """Wipe what deleted rows left in the file, and empty the log; whether both were done."""
@@ -333,58 +367,3 @@ def rewrite_once(session: SqliteSession) -> bool:
     finally:
         session.connection.pragma("temp_store", "memory")
     return True
-
-
-def back_up(database: Path, folder: Path) -> dict[str, Any]:
-    """Copy a database, also while it is written, into a new folder with a manifest."""
-    folder.mkdir(parents=True, exist_ok=False)
-    try:
-        return _copy_into(folder, database)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _copy_into(folder: Path, database: Path) -> dict[str, Any]:
-    copy_path = folder / DATABASE_NAME
-    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
-    target = apsw.Connection(str(copy_path))
-    try:
-        with target.backup("main", source, "main") as copying:
-            copying.step()
-        # A backup is one plain file: no write-ahead log beside it.
-        target.pragma("journal_mode", "delete")
-        [(seq,)] = target.execute("SELECT seq FROM ledger WHERE id = 1").fetchall()
-        [(schema,)] = target.execute("SELECT max(number) FROM schema_migrations").fetchall()
-    finally:
-        target.close()
-        source.close()
-    with copy_path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        os.fsync(file.fileno())
-    manifest = {
-        "path": str(folder),
-        "seq": seq,
-        "schema": schema,
-        "bytes": copy_path.stat().st_size,
-        "sha256": digest,
-    }
-    # The manifest comes last: a folder without one is a backup that was not finished.
-    partial = folder / f"{MANIFEST_NAME}.partial"
-    with partial.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest)))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(folder / MANIFEST_NAME)
-    for directory in (folder, folder.parent):
-        _sync_directory(directory)
-    return manifest
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the names in a folder durable, not only the files behind them."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

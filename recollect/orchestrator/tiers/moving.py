@@ -6,7 +6,7 @@ what is left is still due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,8 +33,12 @@ ROWS_AT_ONCE = 50
 TO_WORKING = "to_working"
 TO_LONGTERM = "to_longterm"
 SUMMARISED = "summarised"
+ARCHIVED = "archived"
 CREATED = "created"
 TIER_AFTER = {TO_WORKING: "medium", TO_LONGTERM: "long", SUMMARISED: "long"}
+
+Still = Callable[[MemoryRow], bool]
+"""Whether a memory that is read anew is to be moved all the same."""
 
 
 class Moving:
@@ -49,10 +53,15 @@ class Moving:
         self._clock = clock
 
     async def move_on(
-        self, call: Call, progress: Progress, rows: Sequence[MemoryRow], action: str
+        self,
+        call: Call,
+        progress: Progress,
+        rows: Sequence[MemoryRow],
+        action: str,
+        still: Still = lambda row: True,
     ) -> None:
-        """Bring some memories into the next tier as they are."""
-        await self._writes.write(call, partial(self._move_all, call, progress, rows, action))
+        """Bring some memories into the next tier, or into the archive, as they are."""
+        await self._writes.write(call, partial(self._move_all, call, progress, rows, action, still))
         failpoint("migrating")
 
     async def sum_up(self, call: Call, progress: Progress, summary: Summary) -> bool:
@@ -71,12 +80,15 @@ class Moving:
         progress: Progress,
         rows: Sequence[MemoryRow],
         action: str,
+        still: Still,
         transaction: WriteTransaction,
     ) -> None:
         self._beat(progress, transaction)
         # What was changed since it was seen is of the moment again, and stays.
         fresh = [now for row in rows if (now := as_seen(call, transaction, row)) is not None]
-        items = [self._moved(call, progress, row, action, transaction) for row in fresh]
+        items = [
+            self._moved(call, progress, row, action, transaction) for row in fresh if still(row)
+        ]
         runs.enter(transaction, progress.run_id, items)
 
     def _sum_up(
@@ -108,10 +120,11 @@ class Moving:
         action: str,
         transaction: WriteTransaction,
     ) -> Item:
-        changes: dict[str, Any] = {"tier": TIER_AFTER[action]}
-        if action == SUMMARISED:
+        changes: dict[str, Any] = {"tier": TIER_AFTER.get(action, row.tier)}
+        if action in (SUMMARISED, ARCHIVED):
             changes["archived_us"] = max(call.now_us, row.updated_us + 1)
         new = self._drafting.refaded(row, msgspec.structs.replace(row, **changes))
+        new = self._drafting.with_time_left(new, call.now_us)
         new = self._store.supersede(call, transaction, row, new)
         return Item(progress.next(), row.num, action, row.version, new.version)
 

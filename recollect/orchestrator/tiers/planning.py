@@ -74,11 +74,13 @@ class Plan(msgspec.Struct, frozen=True):
         return sorted({row.namespace for row in rows})
 
 
-class _Found(msgspec.Struct, frozen=True):
-    operational: due.Due
-    working: due.Due
-    tasks: dict[int, str]
-    vectors: dict[int, Vectors]
+class Sorted(msgspec.Struct, frozen=True):
+    """What is to become of some memories of working memory."""
+
+    as_they_are: list[MemoryRow]
+    summaries: list[Summary]
+    left: list[MemoryRow]
+    """To be summed up by a later run: this one would make their namespace too much fewer."""
 
 
 NONE_DUE = due.Due([], more=False)
@@ -103,28 +105,31 @@ class Planning:
 
     async def plan(self, call: Call, asked: Asked) -> Plan:
         """What is due now, and what is to become of it."""
-        found = await self._storage.read(partial(self._read, call, asked))
+        operational, working = await self._storage.read(partial(self._read, call, asked))
+        sorted_out = await self.sorted_out(call, working.rows)
+        return Plan(
+            operational.rows,
+            sorted_out.as_they_are,
+            sorted_out.summaries,
+            len(operational.rows) + len(working.rows),
+            operational.more or working.more or bool(sorted_out.left),
+        )
+
+    async def sorted_out(self, call: Call, rows: Sequence[MemoryRow]) -> Sorted:
+        """Which memories that leave working memory are summed up, and with which."""
+        tasks, vectors = await self._storage.read(partial(self._bonds, rows))
         groups = await asyncio.to_thread(
-            groups_among,
-            found.working.rows,
-            found.tasks,
-            found.vectors,
-            self._settings.group_similarity,
+            groups_among, rows, tasks, vectors, self._settings.group_similarity
         )
         totals = await self._storage.read(partial(self._totals, groups))
         chosen, left = within_bounds(groups, totals, self._settings.shrink_max)
         summaries = await asyncio.to_thread(self._summed_up, call, chosen)
+        waiting = [row for group in left for row in group]
         busy = {row.num for summary in summaries for row in summary.group}
-        busy |= {row.num for group in left for row in group}
-        return Plan(
-            found.operational.rows,
-            [row for row in found.working.rows if row.num not in busy],
-            summaries,
-            len(found.operational.rows) + len(found.working.rows),
-            found.operational.more or found.working.more or bool(left),
-        )
+        busy |= {row.num for row in waiting}
+        return Sorted([row for row in rows if row.num not in busy], summaries, waiting)
 
-    def _read(self, call: Call, asked: Asked, session: Session) -> _Found:
+    def _read(self, call: Call, asked: Asked, session: Session) -> tuple[due.Due, due.Due]:
         settings = self._settings
         operational, working = NONE_DUE, NONE_DUE
         if asked.from_tier != "working":
@@ -144,11 +149,15 @@ class Planning:
                 before_us=_before_us(call, asked, settings.working_days),
                 limit=asked.limit - len(operational.rows),
             )
-        summable = [row for row in working.rows if may_be_summed_up(row)]
+        return operational, working
+
+    def _bonds(
+        self, rows: Sequence[MemoryRow], session: Session
+    ) -> tuple[dict[int, str], dict[int, Vectors]]:
+        """What binds memories together: their tasks, and what they mean."""
+        summable = [row for row in rows if may_be_summed_up(row)]
         meaning = self._store.meanings.current
-        return _Found(
-            operational,
-            working,
+        return (
             due.tasks_of(session, summable),
             self._store.vectors.of(session, meaning, [row.num for row in summable]),
         )

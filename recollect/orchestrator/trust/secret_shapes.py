@@ -146,6 +146,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("Slack token", rf"{_EDGE}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{{10,}}"),
     _shape("Slack webhook", r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
     _shape("Stripe key", rf"{_EDGE}(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9]{{16,}}"),
+    _shape("Recollect key", rf"{_EDGE}rk_[A-Za-z0-9_-]{{43}}{_END}"),
     _shape(
         "Google key",
         rf"{_EDGE}(?:AIza[A-Za-z0-9_-]{{35}}{_END}|GOCSPX-[A-Za-z0-9_-]{{20,}}"

@@ -8,10 +8,10 @@ from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.namespaces import Span
 from recollect.orchestrator.storage.interface import Session
-from recollect.orchestrator.tokens import TokenCounter
 from recollect.orchestrator.working import rows
 from recollect.orchestrator.working.rows import Task
 from recollect.protocol import records
+from recollect.tokens import TokenCounter
 
 DESCRIPTION_TOKENS_MAX = 64
 """A description tells which task it was; what is left is for what came of it."""

@@ -31,6 +31,7 @@ Pattern = Annotated[
 class CreateIdentity(Operation[records.IdentityChanged], frozen=True):
     """Make an identity known by its public key; it may do nothing until it is granted something.
 
+    One without a public key is known by bearer keys alone, see `create_bearer_key`.
     The name of one that was revoked can be given again, with another key.
     """
 
@@ -51,7 +52,7 @@ class CreateIdentity(Operation[records.IdentityChanged], frozen=True):
 
 @operation(access="admin", everywhere=True, http=("GET", "/v1/identities"))
 class ListIdentities(Operation[records.IdentitiesListed], frozen=True):
-    """All identities with their grants, those that were revoked included."""
+    """All identities with their grants and bearer keys, those that were revoked included."""
 
 
 @operation(access="admin", everywhere=True, http=("PUT", "/v1/identities/{name}/grants"))
@@ -71,12 +72,49 @@ class GrantAccess(Operation[records.IdentityChanged], frozen=True):
 
 @operation(access="admin", everywhere=True, http=("DELETE", "/v1/identities/{name}/grants"))
 class RevokeAccess(Operation[records.IdentityChanged], frozen=True):
-    """Take a grant back, or the identity itself with all its grants; effective at once."""
+    """Take a grant back, or the identity itself with its keys and grants; effective at once."""
 
     name: Name
     pattern: Annotated[
         str | None, Meta(description="The grant to take back; the whole identity if absent.")
     ] = None
+
+
+@operation(access="admin", everywhere=True, http=("POST", "/v1/identities/{name}/bearer-keys"))
+class CreateBearerKey(Operation[records.IdentityChanged], frozen=True):
+    """Give an identity a bearer key, beside those it has; effective at once.
+
+    The key is made by the caller, of at least 256 random bits, and never sent: its hash is.
+    """
+
+    name: Name
+    key_hash: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9a-f]{64}$(?!\n)",
+            description="SHA-256 of the key, as 64 hexadecimal digits in small letters.",
+        ),
+    ]
+    label: Annotated[
+        Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,128}$(?!\n)")] | None,
+        Meta(description="What the key is for, so that it is known again in a list."),
+    ] = None
+
+
+@operation(
+    access="admin", everywhere=True, http=("DELETE", "/v1/identities/{name}/bearer-keys/{key_id}")
+)
+class RevokeBearerKey(Operation[records.IdentityChanged], frozen=True):
+    """Take one bearer key of an identity back, and leave its others; effective at once."""
+
+    name: Name
+    key_id: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9a-f]{12}$(?!\n)",
+            description="The key as `list_identities` names it: 12 digits of its hash.",
+        ),
+    ]
 
 
 @operation(access="open", http=("GET", "/v1/identity"))

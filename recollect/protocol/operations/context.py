@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 ContextTier = Literal["operational", "working", "longterm", "knowledge"]
 CONTEXT_TIERS: tuple[ContextTier, ...] = ("operational", "working", "longterm", "knowledge")
@@ -26,7 +27,14 @@ class AssembleContextOptions(Operation[records.ContextAssembled], frozen=True, k
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("POST", "/v1/context:assemble"), mcp=True)
+@operation(
+    access="read",
+    http=("POST", "/v1/context:assemble"),
+    mcp=Tool(
+        when="Use it once at the beginning of a task; `recall` answers single questions later.",
+        example={"task_description": "Upgrade the database of the shop", "max_tokens": 2000},
+    ),
+)
 class AssembleContext(AssembleContextOptions, frozen=True):
     """The context for a task: how things stand, and the most helpful of what is remembered.
 

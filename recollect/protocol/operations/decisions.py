@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 DecisionId = Annotated[str, Meta(min_length=1, description="Id of the decision.")]
 
@@ -22,7 +23,21 @@ class LogDecisionOptions(Operation[records.DecisionLogged], frozen=True, kw_only
     tags: fields.Tags = None
 
 
-@operation(access="write", http=("POST", "/v1/decisions"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/decisions"),
+    mcp=Tool(
+        when="Use it when you choose between ways that differ; keep the `decision_id` for "
+        "`record_outcome`.",
+        example={
+            "context": "Where to keep sessions",
+            "options": ["Redis", "SQLite"],
+            "choice": "SQLite",
+            "reasoning": "They must survive a restart.",
+            "confidence": 0.8,
+        },
+    ),
+)
 class LogDecision(LogDecisionOptions, frozen=True):
     """Keep a decision with its reasons, to be found when the next one like it is made."""
 
@@ -39,7 +54,18 @@ class LogDecision(LogDecisionOptions, frozen=True):
     ] = None
 
 
-@operation(access="write", http=("POST", "/v1/decisions/{decision_id}/outcome"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/decisions/{decision_id}/outcome"),
+    mcp=Tool(
+        when="Use it once it shows whether a logged decision was right.",
+        example={
+            "decision_id": "0198f2a3b4c5d6e7",
+            "outcome": "No session was lost in a month.",
+            "success": True,
+        },
+    ),
+)
 class RecordOutcome(Operation[records.OutcomeRecorded], frozen=True):
     """Say what came of a decision; what was said before stays in its history."""
 
@@ -65,7 +91,14 @@ class FindSimilarDecisionsOptions(Operation[records.DecisionsFound], frozen=True
     )
 
 
-@operation(access="read", http=("POST", "/v1/decisions:similar"), mcp=True)
+@operation(
+    access="read",
+    http=("POST", "/v1/decisions:similar"),
+    mcp=Tool(
+        when="Use it before you decide: what was chosen in a like case, and did it work?",
+        example={"context": "Where to keep the job queue", "k": 3},
+    ),
+)
 class FindSimilarDecisions(FindSimilarDecisionsOptions, frozen=True):
     """Decisions that were made in a like situation, the nearest first, with what came of them."""
 

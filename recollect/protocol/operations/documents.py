@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 DocumentId = Annotated[str, Meta(min_length=1, description="Id of the document.")]
 DocumentType = Literal["auto", "markdown", "text", "code", "html", "pdf"]
@@ -96,7 +97,14 @@ class SearchDocumentsOptions(Operation[records.MemoriesFound], frozen=True, kw_o
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("GET", "/v1/documents:search"), mcp=True)
+@operation(
+    access="read",
+    http=("GET", "/v1/documents:search"),
+    mcp=Tool(
+        when="Use it for what stands in files that were read in: manuals, notes, specifications.",
+        example={"query": "How is the valve closed?", "k": 3},
+    ),
+)
 class SearchDocuments(SearchDocumentsOptions, frozen=True):
     """Find passages of documents by words and meaning, each with where it stands."""
 

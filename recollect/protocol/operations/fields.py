@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from recollect.protocol.collection_names import COLLECTIONS
+from recollect.protocol.tool import FOR_PROGRAMS
 
 DEFAULT_NAMESPACE = "app:default"
 INTEGER_MAX = (1 << 63) - 1
@@ -54,7 +55,10 @@ ExpectedVersion = Annotated[
 ]
 MinSeq = Annotated[
     Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | None,
-    Meta(description="Wait until this change is visible: read your own writes."),
+    Meta(
+        description="Wait until this change is visible: read your own writes.",
+        extra=FOR_PROGRAMS,
+    ),
 ]
 Moment = Annotated[str | float | None, Meta(description="ISO 8601 text, or seconds since 1970.")]
 AsOf = Annotated[
@@ -73,16 +77,21 @@ Filters = Annotated[
         '{"memory_type": "general"}, {"importance": {"gte": 0.5}}, AND, OR, NOT.'
     ),
 ]
-Threshold = Annotated[float | None, Meta(description="Leave out what scores less than this.")]
+Threshold = Annotated[
+    float | None,
+    Meta(description="Leave out what scores less than this.", extra=FOR_PROGRAMS),
+]
 LikenessMin = Annotated[
     Annotated[float, Meta(ge=-1, le=1)] | None,
-    Meta(description="From -1 to 1: leave out what is less alike than this."),
+    Meta(description="From -1 to 1: leave out what is less alike than this.", extra=FOR_PROGRAMS),
 ]
 SearchAsOf = Annotated[
     str | float | None,
     Meta(description="Search the past: what was known then, as it was then."),
 ]
-Explain = Annotated[bool, Meta(description="Say of each result how its score came about.")]
+Explain = Annotated[
+    bool, Meta(description="Say of each result how its score came about.", extra=FOR_PROGRAMS)
+]
 Query = Annotated[str, Meta(min_length=1, description="What to look for.")]
 TaskId = Annotated[str, Meta(min_length=1, description="The task, by the name that it has.")]
 MaxTokens = Annotated[int, Meta(ge=1, le=10_000_000, description="How many tokens at most.")]

@@ -10,6 +10,7 @@ from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
 from recollect.protocol.operations.working import TaskType
+from recollect.protocol.tool import Tool
 
 PatternId = Annotated[str, Meta(min_length=1, description="Id of the pattern.")]
 
@@ -28,7 +29,19 @@ class StoreExecutionOptions(Operation[records.ExecutionStored], frozen=True, kw_
     tags: fields.Tags = None
 
 
-@operation(access="write", http=("POST", "/v1/memory/store"))
+@operation(
+    access="write",
+    http=("POST", "/v1/memory/store"),
+    mcp=Tool(
+        when="Use it at the end of a task, whether it went well or not: patterns come from it.",
+        example={
+            "task_id": "upgrade-7",
+            "execution_summary": "Dumped, upgraded, restored; 4 minutes.",
+            "success": True,
+            "task_type": "migration",
+        },
+    ),
+)
 class StoreExecution(StoreExecutionOptions, frozen=True):
     """Keep how a task went, to learn from it."""
 
@@ -85,7 +98,7 @@ class SearchPatternsOptions(Operation[records.PatternsListed], frozen=True, kw_o
     ] = 0.0
 
 
-@operation(access="read", http=("GET", "/v1/memory/patterns"), mcp=True)
+@operation(access="read", http=("GET", "/v1/memory/patterns"))
 class SearchPatterns(SearchPatternsOptions, frozen=True):
     """What was learned, the most certain first."""
 
@@ -104,14 +117,28 @@ class FindPatternOptions(Operation[records.PatternFound], frozen=True, kw_only=T
     threshold: fields.LikenessMin = None
 
 
-@operation(access="read", http=("POST", "/v1/memory/patterns/find"), mcp=True)
+@operation(
+    access="read",
+    http=("POST", "/v1/memory/patterns/find"),
+    mcp=Tool(
+        when="Use it before a task of a kind that was done before: what worked, and what to avoid.",
+        example={"trigger": "Upgrade the database of the shop"},
+    ),
+)
 class FindPattern(FindPatternOptions, frozen=True):
     """The pattern that fits a task best, by likeness and by how far it has proved itself."""
 
     trigger: Annotated[str, Meta(min_length=1, description="What is to be done.")]
 
 
-@operation(access="write", http=("POST", "/v1/memory/patterns/{pattern_id}/feedback"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/memory/patterns/{pattern_id}/feedback"),
+    mcp=Tool(
+        when="Use it after a pattern from `find_pattern` was followed.",
+        example={"pattern_id": "0198f2a3b4c5d6e7", "success": True},
+    ),
+)
 class PatternFeedback(Operation[records.PatternRated], frozen=True):
     """Say whether a pattern helped: that moves how far it is trusted."""
 

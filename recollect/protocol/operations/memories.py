@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 
 class AddMemoryOptions(Operation[records.MemoryAdded], frozen=True, kw_only=True):
@@ -22,7 +23,35 @@ class AddMemoryOptions(Operation[records.MemoryAdded], frozen=True, kw_only=True
     valid_to: fields.Moment = None
 
 
-@operation(access="write", http=("POST", "/v1/memories"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/memories"),
+    mcp=(
+        Tool(
+            when="Use it to store a fact or an event for later when type, tier, key, source or "
+            "validity matter; `remember` is shorter.",
+            example={
+                "content": "The build runs on Debian 12.",
+                "memory_type": "semantic",
+                "memory_tier": "long",
+                "source": "ci.log",
+                "tags": ["build"],
+            },
+        ),
+        Tool(
+            name="remember",
+            when="Use it whenever something is worth knowing in a later conversation: a "
+            "preference, a fact, a result. One thing at a time, in a sentence that can be "
+            "understood alone.",
+            fields=("content", "importance", "tags", "namespace"),
+            example={
+                "content": "Alice prefers answers in French.",
+                "importance": 0.8,
+                "namespace": "user:alice",
+            },
+        ),
+    ),
+)
 class AddMemory(AddMemoryOptions, frozen=True):
     """Store one memory and make it searchable."""
 
@@ -44,7 +73,15 @@ class GetMemoryOptions(Operation[records.MemoryFetched], frozen=True, kw_only=Tr
     include_deleted: Annotated[bool, Meta(description="Also a memory that was deleted.")] = False
 
 
-@operation(access="read", http=("GET", "/v1/memories/{memory_id}"), mcp=True)
+@operation(
+    access="read",
+    http=("GET", "/v1/memories/{memory_id}"),
+    mcp=Tool(
+        when="Use it when the id is known from another answer: to see all of a memory, or what it "
+        "said before.",
+        example={"memory_id": "0198f2a3b4c5d6e7"},
+    ),
+)
 class GetMemory(GetMemoryOptions, frozen=True):
     """Read one memory: as it is, as it was at a time, or in a given version."""
 
@@ -55,7 +92,21 @@ class UpdateMemoryOptions(Operation[records.MemoryChanged], frozen=True, kw_only
     expected_version: fields.ExpectedVersion = None
 
 
-@operation(access="write", http=("PATCH", "/v1/memories/{memory_id}"), mcp=True)
+@operation(
+    access="write",
+    http=("PATCH", "/v1/memories/{memory_id}"),
+    http_body="update_payload",
+    mcp=Tool(
+        when="Use it when something known has changed, rather than storing it a second time.",
+        example={
+            "memory_id": "0198f2a3b4c5d6e7",
+            "update_payload": {
+                "content": "The build runs on Debian 13.",
+                "metadata_patch": {"checked": True},
+            },
+        },
+    ),
+)
 class UpdateMemory(UpdateMemoryOptions, frozen=True):
     """Change a memory; the change is a new version and the old one stays in its history."""
 
@@ -74,7 +125,14 @@ class DeleteMemoryOptions(Operation[records.MemoryDeleted], frozen=True, kw_only
     expected_version: fields.ExpectedVersion = None
 
 
-@operation(access="write", http=("DELETE", "/v1/memories/{memory_id}"), mcp=True)
+@operation(
+    access="write",
+    http=("DELETE", "/v1/memories/{memory_id}"),
+    mcp=Tool(
+        when="Use it when a memory is wrong or is to be forgotten. Ask the user first if in doubt.",
+        example={"memory_id": "0198f2a3b4c5d6e7"},
+    ),
+)
 class DeleteMemory(DeleteMemoryOptions, frozen=True):
     """Delete a memory, restorably: with its whole tree, or leaving its children as roots."""
 

@@ -96,7 +96,7 @@ class ActiveTasks(ActiveTasksOptions, frozen=True):
     limit: fields.Limit = 50
 
 
-@operation(access="read", http=("GET", "/v1/operational/snapshot"), mcp=True)
+@operation(access="read", http=("GET", "/v1/operational/snapshot"))
 class SystemSnapshot(Operation[records.SystemSnapshot], frozen=True, kw_only=True):
     """How things stand: the last events, the metrics, the active tasks and goals."""
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 
 @operation(access="write", http=("POST", "/v1/relationships"))
@@ -35,7 +36,16 @@ class GetRelatedMemoriesOptions(Operation[records.RelatedFound], frozen=True, kw
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("GET", "/v1/memories/{memory_id}/related"), mcp=True)
+@operation(
+    access="read",
+    http=("GET", "/v1/memories/{memory_id}/related"),
+    mcp=Tool(
+        name="get_related",
+        when="Use it to follow links from a memory that was found: what supports it, contradicts "
+        "it, or was made from it.",
+        example={"memory_id": "0198f2a3b4c5d6e7", "depth": 2},
+    ),
+)
 class GetRelatedMemories(GetRelatedMemoriesOptions, frozen=True):
     """The memories linked to one, from either end, the nearest and strongest first."""
 

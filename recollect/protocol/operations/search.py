@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import FOR_PROGRAMS, Tool
 
 
 class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
@@ -22,7 +23,16 @@ class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only
     explain: fields.Explain = False
 
 
-@operation(access="read", http=("GET", "/v1/memories:search"), mcp=True)
+@operation(
+    access="read",
+    http=("GET", "/v1/memories:search"),
+    mcp=Tool(
+        name="search_memories",
+        when='Use it for exact words: names, identifiers, error messages, "quoted phrases". For a '
+        "question in words of its own, `recall` finds more.",
+        example={"query": "ECONNRESET deploy", "limit": 5},
+    ),
+)
 class SearchMemory(SearchMemoryOptions, frozen=True):
     """Find memories by their words, the best match first."""
 
@@ -46,7 +56,7 @@ class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_on
     ] = None
 
 
-@operation(access="read", http=("POST", "/v1/memories:semantic-search"), mcp=True)
+@operation(access="read", http=("POST", "/v1/memories:semantic-search"))
 class SemanticSearch(SemanticSearchOptions, frozen=True):
     """Find memories by their meaning, the nearest first."""
 
@@ -65,11 +75,17 @@ class RecallOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True)
     min_seq: fields.MinSeq = None
     explain: fields.Explain = False
     collapse: Annotated[
-        bool, Meta(description="Of memories that say the same, show only the best.")
+        bool,
+        Meta(description="Of memories that say the same, show only the best.", extra=FOR_PROGRAMS),
     ] = True
     diversity: Annotated[
         float,
-        Meta(ge=0, le=1, description="From 0 to 1: prefer what differs from the results before."),
+        Meta(
+            ge=0,
+            le=1,
+            description="From 0 to 1: prefer what differs from the results before.",
+            extra=FOR_PROGRAMS,
+        ),
     ] = 0.0
     neighbours: Annotated[
         int,
@@ -78,11 +94,20 @@ class RecallOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True)
             le=20,
             description="Show with each result this many memories of its session before and "
             "after it, its parent, and as many of its siblings.",
+            extra=FOR_PROGRAMS,
         ),
     ] = 0
 
 
-@operation(access="read", http=("POST", "/v1/memories:recall"), mcp=True)
+@operation(
+    access="read",
+    http=("POST", "/v1/memories:recall"),
+    mcp=Tool(
+        when="Use it before answering whenever something may be known from earlier: about the "
+        "user, the project, past work.",
+        example={"query": "Which language does Alice want answers in?", "k": 5},
+    ),
+)
 class Recall(RecallOptions, frozen=True):
     """Find what helps with a question: by words and by meaning, weighed with who said it, when,
     in which conversation, how important it is and how fresh."""

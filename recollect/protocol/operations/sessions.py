@@ -9,6 +9,7 @@ from msgspec import Meta
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
 from recollect.protocol.operations import fields
+from recollect.protocol.tool import Tool
 
 SessionId = Annotated[str, Meta(min_length=1, description="Id of the session.")]
 Status = Literal["created", "active", "paused", "terminated", "archived"]
@@ -44,9 +45,16 @@ class CreateSessionOptions(Operation[records.SessionCreated], frozen=True, kw_on
     ] = None
 
 
-@operation(access="write", http=("POST", "/v1/sessions"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/sessions"),
+    mcp=Tool(
+        when="Use it at the beginning of a conversation or a run whose course shall be kept.",
+        example={"user_id": "alice", "state": {"topic": "travel"}},
+    ),
+)
 class CreateSession(CreateSessionOptions, frozen=True):
-    """Begin a session; pass its id to set_session_id and new memories belong to it."""
+    """Begin a session; memories that are written under its id belong to it."""
 
     user_id: Annotated[str, Meta(min_length=1, max_length=256, description="Whose session it is.")]
     session_type: Annotated[
@@ -64,14 +72,32 @@ class GetSessionOptions(Operation[records.SessionFetched], frozen=True, kw_only=
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("GET", "/v1/sessions/{session_id}"), mcp=True)
+@operation(
+    access="read",
+    http=("GET", "/v1/sessions/{session_id}"),
+    mcp=Tool(
+        when="Use it to take up a session where it was left.",
+        example={"session_id": "0198f2a3b4c5d6e7", "events": 5},
+    ),
+)
 class GetSession(GetSessionOptions, frozen=True):
     """A session with its state and its last events."""
 
     session_id: SessionId
 
 
-@operation(access="write", http=("POST", "/v1/sessions/{session_id}/events"), mcp=True)
+@operation(
+    access="write",
+    http=("POST", "/v1/sessions/{session_id}/events"),
+    mcp=Tool(
+        when="Use it for each turn or step that shall be kept in its order.",
+        example={
+            "session_id": "0198f2a3b4c5d6e7",
+            "event": {"role": "user", "text": "To Lyon."},
+            "state_delta": {"to": "Lyon"},
+        },
+    ),
+)
 class AppendEvent(Operation[records.EventAppended], frozen=True):
     """Append an event to a session, and change its state in the same step.
 
@@ -88,7 +114,14 @@ class ListEventsOptions(Operation[records.EventsListed], frozen=True, kw_only=Tr
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("GET", "/v1/sessions/{session_id}/events"))
+@operation(
+    access="read",
+    http=("GET", "/v1/sessions/{session_id}/events"),
+    mcp=Tool(
+        when="Use it for more of the course of a session than `get_session` shows.",
+        example={"session_id": "0198f2a3b4c5d6e7", "after": 20},
+    ),
+)
 class ListEvents(ListEventsOptions, frozen=True):
     """The events of a session in their order, page by page."""
 
@@ -119,7 +152,9 @@ class GetState(GetStateOptions, frozen=True):
     session_id: SessionId
 
 
-@operation(access="write", http=("PATCH", "/v1/sessions/{session_id}/state"))
+@operation(
+    access="write", http=("PATCH", "/v1/sessions/{session_id}/state"), http_body="state_delta"
+)
 class SetState(Operation[records.SessionChanged], frozen=True):
     """Change the state of a session by a delta; get_state shows all of it."""
 
@@ -136,7 +171,14 @@ class ListSessionsOptions(Operation[records.SessionsListed], frozen=True, kw_onl
     min_seq: fields.MinSeq = None
 
 
-@operation(access="read", http=("GET", "/v1/sessions"))
+@operation(
+    access="read",
+    http=("GET", "/v1/sessions"),
+    mcp=Tool(
+        when="Use it to find the id of an earlier session.",
+        example={"user_id": "alice", "limit": 5},
+    ),
+)
 class ListSessions(ListSessionsOptions, frozen=True):
     """Sessions, the newest first, page by page."""
 
@@ -157,7 +199,15 @@ class ListActiveSessions(ListActiveSessionsOptions, frozen=True):
     user_id: Annotated[str | None, Meta(description="Only sessions of this user.")] = None
 
 
-@operation(access="write", http=("POST", "/v1/sessions/{session_id}/terminate"))
+@operation(
+    access="write",
+    http=("POST", "/v1/sessions/{session_id}/terminate"),
+    mcp=Tool(
+        name="end_session",
+        when="Use it when the conversation or run is over.",
+        example={"session_id": "0198f2a3b4c5d6e7"},
+    ),
+)
 class TerminateSession(Operation[records.SessionChanged], frozen=True):
     """End a session: its `temp:` state is gone, and it takes no more events."""
 

@@ -88,7 +88,7 @@ class ActiveGoalsOptions(Operation[records.GoalsListed], frozen=True, kw_only=Tr
     namespace: fields.NamespaceFilter = None
 
 
-@operation(access="read", http=("GET", "/v1/goals:active"), mcp=True)
+@operation(access="read", http=("GET", "/v1/goals:active"))
 class ActiveGoals(ActiveGoalsOptions, frozen=True):
     """The goals that are active, the most urgent first: by priority, then by when they are due."""
 
@@ -300,7 +300,7 @@ class RecentSummariesOptions(Operation[records.SummariesListed], frozen=True, kw
     namespace: fields.NamespaceFilter = None
 
 
-@operation(access="read", http=("GET", "/v1/tasks:summaries"), mcp=True)
+@operation(access="read", http=("GET", "/v1/tasks:summaries"))
 class RecentSummaries(RecentSummariesOptions, frozen=True):
     """What the last finished tasks came to, the newest first, within a number of tokens."""
 

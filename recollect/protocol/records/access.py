@@ -12,10 +12,20 @@ class GrantRecord(TypedDict):
     access: str
 
 
+class BearerKeyRecord(TypedDict):
+    """`key_id` is the beginning of the hash of the key, by which it is named."""
+
+    key_id: str
+    label: str | None
+    created_at: str
+    revoked_at: str | None
+
+
 class IdentityRecord(TypedDict):
     name: str
     public_key: str | None
     grants: list[GrantRecord]
+    bearer_keys: list[BearerKeyRecord]
     requests_per_s: float | None
     memories_max: int | None
     memories: int

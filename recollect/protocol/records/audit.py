@@ -42,10 +42,12 @@ class AuditVerified(TypedDict):
     """What does not fit, if anything."""
     problem_kind: str | None
     """`changed`, `deleted`, `reordered`, `inserted`, `truncated`, `rewritten`, or `end` if only the
-    recorded end differs."""
+    recorded end differs; `trimmed` if all fits, but the earlier check is of what was trimmed."""
     problem_seq: int | None
     """The first entry at which it shows."""
     entries: int
+    trimmed_seq: int
+    """The log begins behind this entry, because it was trimmed."""
     seq: int
     head: str
     """The hash of the last entry; keep it elsewhere, and a later check shows whether any entry up

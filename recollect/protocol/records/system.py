@@ -25,6 +25,8 @@ class Stats(TypedDict):
     purges: dict[str, Any]
     """Whether all that was purged is wiped from the files, and if not, what hinders it."""
     cache: dict[str, Any]
+    redis: dict[str, Any]
+    """Whether there is a Redis, how it is, and what it was good for."""
     seq: int
     uptime_s: float
 
@@ -54,6 +56,8 @@ class ErrorSeen(TypedDict):
     source: str
     code: str
     message: str
+    identity: str
+    """Who reported it; what source it names is up to them."""
     context: dict[str, Any]
     count: int
     first_at: str

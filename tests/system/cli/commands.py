@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,15 +73,24 @@ class Up:
     """`recollect up` on a data folder of its own."""
 
     def __init__(
-        self, folder: Path, *, data: Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        data: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        without: Sequence[str] = ("scheduler", "gateway", "health"),
     ) -> None:
+        """Most tests are about the orchestrator, and do `without` the rest."""
         self.data = data or folder / "data"
         self.endpoint = f"tcp://127.0.0.1:{free_port()}"
         self.recollect = CommandLine(folder, self.endpoint)
         self._output = folder / "up.log"
         with self._output.open("ab") as output:
             self.process = subprocess.Popen(
-                [*RECOLLECT, "up", "--data", str(self.data), "--bind", self.endpoint],
+                [
+                    *(*RECOLLECT, "up", "--data", str(self.data), "--bind", self.endpoint),
+                    *(part for name in without for part in ("--without", name)),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import CommandLine
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.properties import GET, STORE_ID
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
 from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import CommandLine
 

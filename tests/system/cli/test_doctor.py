@@ -14,7 +14,7 @@ from tests.system.cli.commands import CommandLine, Result, wait_for
 
 ALL_CHECKS = {
     *("sqlite", "config", "data", "disk", "lock", "database", "schema", "journal"),
-    *("vectors", "words", "orchestrator", "model", "keys"),
+    *("vectors", "words", "links", "orchestrator", "model", "keys", "redis"),
 }
 
 

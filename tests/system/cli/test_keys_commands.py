@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.protocol import key_files
+from recollect.protocol.errors import Unauthenticated
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.cli.commands import CommandLine, Up
@@ -143,7 +144,8 @@ def test_keys_without_an_orchestrator_that_asks_for_them_are_remarked(
 
 
 def test_up_works_with_keys_and_says_how_to_come_in(tmp_path: Path) -> None:
-    up = Up(tmp_path, env={ASK_FOR_KEYS: "true"})
+    # A bearer key in the environment is for who asks, and not for what answers.
+    up = Up(tmp_path, env={ASK_FOR_KEYS: "true", "RECOLLECT_BEARER": "rk_of_somebody"})
     try:
         output = up.wait_ready().output()
         key_file = up.data / "keys" / "local.key"
@@ -180,3 +182,70 @@ def test_beyond_loopback_the_error_of_up_says_what_to_run(offline: CommandLine) 
     answer = offline("up", "--data", "data", "--bind", f"tcp://0.0.0.0:{free_port()}")
     assert answer.code == 2
     assert "recollect keys new NAME" in answer.err
+
+
+def test_a_bearer_key_is_made_used_listed_and_revoked(
+    keyed: OrchestratorProcess, offline: CommandLine
+) -> None:
+    recollect = CommandLine(offline.folder, keyed.endpoint)
+    data = {"RECOLLECT_DATA": str(keyed.data)}
+    new = ("keys", "new", "alice", "--bearer")
+    shown = recollect(*new, "--grant", "user:alice=write", "--label", "laptop", **data)
+    assert shown.code == 0, shown
+    [laptop] = [line for line in shown.out.splitlines() if line.startswith("rk_")]
+    assert "Made alice" in shown.out and "write  user:alice" in shown.out
+    assert laptop not in shown.err and "shown once" in shown.err
+    made = recollect(*new, "--label", "server", "--json", **data).json()
+    assert [key["label"] for key in made["identity"]["bearer_keys"]] == ["laptop", "server"]
+    server = made["bearer_key"]
+    assert list(offline.folder.glob("*.key")) == []
+
+    mine = {**data, "RECOLLECT_BEARER": server}
+    assert recollect("whoami", "--json", **mine).json()["identity"] == "alice"
+    listed = recollect("keys", "list", **data)
+    assert f"bearer {made['key_id']} server" in listed.out and "laptop" in listed.out
+
+    assert recollect("keys", "revoke", "alice", "--bearer", "laptop", **data).code == 0
+    assert recollect("whoami", **{**data, "RECOLLECT_BEARER": laptop}).code == 1
+    assert recollect("whoami", **mine).code == 0
+    by_id = recollect("keys", "revoke", "alice", "--bearer", made["key_id"], "--json", **data)
+    assert all(key["revoked_at"] for key in by_id.json()["identity"]["bearer_keys"])
+    refused = recollect("whoami", "--json", **mine)
+    assert (refused.code, refused.json()["error"]["code"]) == (1, "unauthenticated")
+    assert server not in refused.out + refused.err
+
+
+def test_a_bearer_key_is_made_before_anything_runs(offline: CommandLine) -> None:
+    made = offline(
+        *("keys", "new", "alice", "--bearer", "--data", "data", "--grant", "user:alice=write"),
+        *("--rate", "50", "--memories-max", "1000", "--json"),
+    )
+    assert made.code == 0, made
+    key, identity = made.json()["bearer_key"], made.json()["identity"]
+    assert (identity["public_key"], identity["requests_per_s"]) == (None, 50)
+    with (
+        OrchestratorProcess(offline.folder / "data") as process,
+        process.client(bearer=key) as client,
+    ):
+        assert client.who_am_i()["identity"] == "alice"
+        with process.client(bearer=key[:-1]) as wrong, pytest.raises(Unauthenticated):
+            wrong.ping()
+
+
+def test_what_is_asked_wrongly_of_bearer_keys_makes_nothing(offline: CommandLine) -> None:
+    assert offline("keys", "new", "alice", "--bearer", "--label", "a", "--data", "data").code == 0
+    assert offline("keys", "new", "alice", "--bearer", "--label", "a", "--data", "data").code == 0
+    for arguments, code, reason in (
+        (("new", "bob", "--label", "x"), 2, "Only a bearer key"),
+        (("new", "bob", "--bearer", "--out", "x.key"), 2, "a bearer key is printed"),
+        (("new", "alice", "--bearer", "--rate", "5"), 2, "already"),
+        (("new", "alice", "--bearer", "--label", "a\nb"), 1, "label"),
+        (("revoke", "alice", "user", "--bearer", "a"), 2, "taken back apart"),
+        (("revoke", "alice", "--bearer", "a"), 1, "2 bearer keys with the label"),
+        (("revoke", "alice", "--bearer", "nothing"), 1, "no bearer key 'nothing'"),
+    ):
+        answer = offline("keys", *arguments, "--data", "data")
+        assert (answer.code, reason in answer.err) == (code, True), (arguments, answer)
+        assert "Traceback" not in answer.err and "rk_" not in answer.out + answer.err
+    listed = offline("keys", "list", "--data", "data", "--json").json()
+    assert [(i["name"], len(i["bearer_keys"])) for i in listed["identities"]] == [("alice", 2)]

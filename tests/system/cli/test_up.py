@@ -177,3 +177,50 @@ def test_options_win_over_variables_and_the_file(tmp_path: Path) -> None:
         assert (process.data / "recollect.db").exists()
         assert not (tmp_path / "from-variable").exists()
         assert not (tmp_path / "from-file").exists()
+
+
+def test_a_second_one_on_the_same_folder_is_refused_and_harms_nothing(up: Up) -> None:
+    bind = f"tcp://127.0.0.1:{free_port()}"
+    for more in ((), ("--detach",)):
+        answer = up.recollect("up", "--data", up.data, "--bind", bind, *more)
+        assert answer.code == 1
+        assert f"process {up.process.pid}" in answer.err
+    assert up.recollect("ping").code == 0
+
+
+def test_detached_it_runs_on_its_own_until_it_is_brought_down(tmp_path: Path) -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    recollect, data = CommandLine(tmp_path, endpoint), tmp_path / "data"
+    quiet = ("--without", "scheduler", "--without", "gateway", "--without", "health")
+    started = recollect("up", "--detach", "--data", data, "--bind", endpoint, *quiet)
+    try:
+        assert started.code == 0, started.err
+        assert "is up" in started.out and endpoint in started.out
+        assert f"down --data {data}" in started.out
+        stored = recollect("add", "Kept.", "--json").json()["memory_id"]
+        logged = recollect("logs", "orchestrator", "--data", data)
+        assert "Ready." in logged.out and "orchestrator" in logged.out
+        assert '"action": "ready"' in recollect("logs", "--json", "--data", data).out
+    finally:
+        stopped = recollect("down", "--data", data, "--json")
+    assert stopped.json()["stopped"] is True
+    assert recollect("ping").code == 1
+    again = recollect("down", "--data", data)
+    assert again.code == 0 and "Nothing runs" in again.err
+    with OrchestratorProcess(data) as process, process.client() as client:
+        assert client.get_memory(stored)["memory"]["content"] == "Kept."
+
+
+def test_detached_a_start_that_fails_says_why(tmp_path: Path) -> None:
+    recollect, data = CommandLine(tmp_path), tmp_path / "data"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        bind = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        answer = recollect("up", "--detach", "--data", data, "--bind", bind)
+    assert answer.code == 1
+    assert bind in answer.err and "address_in_use" in answer.err
+    missing = recollect("logs", "nobody", "--data", data)
+    assert missing.code == 1 and "There are: orchestrator, up." in missing.err
+    unknown = recollect("up", "--data", data, "--without", "everything")
+    assert unknown.code == 2 and "scheduler, gateway, health" in unknown.err

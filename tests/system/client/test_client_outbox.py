@@ -73,6 +73,23 @@ def test_reads_and_refusals_do_not_go_to_the_outbox(tmp_path: Path) -> None:
         assert client.outbox_status()["queued"] == 0
 
 
+def test_what_is_written_under_a_lease_does_not_wait_in_the_outbox(tmp_path: Path) -> None:
+    with (
+        StandIn() as server,
+        MemoryClient(server.endpoint, outbox=tmp_path / "outbox", timeouts=QUICK) as client,
+    ):
+        client.set_fence("work", 7)
+        client.add_memory("in time")
+        assert [seen.request.fence for seen in server.seen] == ["work/7"]
+        server.stop()
+        with pytest.raises(errors.TransportError):
+            client.add_memory("too late, when it comes", timeout=0.5)
+        assert client.outbox_status()["queued"] == 0
+        client.clear_fence()
+        answer: Any = client.add_memory("whenever", timeout=0.5)
+        assert answer["status"] == "queued"
+
+
 def test_what_the_server_refuses_is_put_aside_and_does_not_stop_the_rest(tmp_path: Path) -> None:
     def script(server: StandIn, seen: Seen) -> None:
         if seen.request.op == "add_memory" and seen.body["content"] == "bad":

@@ -20,7 +20,7 @@ from recollect.cli.local_key import (
 from recollect.config.loading import FILE_NAME
 from recollect.config.settings import StorageSettings
 from recollect.orchestrator.access.own_keys import ensure_own_keys
-from recollect.orchestrator.storage.sqlite import DATABASE_NAME
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 
 HERE = "tcp://127.0.0.1:7399"
 

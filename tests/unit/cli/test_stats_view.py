@@ -29,6 +29,7 @@ def stats(embedding: dict[str, Any], index: dict[str, Any]) -> Stats:
         },
         "requests": {"in_flight": 0, "in_flight_max": 8, "served": {}, "failed": {}},
         "cache": {"entries": 0, "hits": 0, "misses": 0},
+        "redis": {"mode": "embedded", "state": "degraded", "reason": "It does not answer."},
         "seq": 1200,
         "uptime_s": 90.0,
     }
@@ -52,6 +53,10 @@ def test_a_quiet_store_tells_its_model_and_nothing_of_exchanges(shown: Any) -> N
     assert "wait for a vector 0" in text
     assert "texts known again 25%" in text
     assert "re-embedding" not in text
+
+
+def test_redis_is_told_with_what_is_wrong(shown: Any) -> None:
+    assert "redis state embedded, degraded (It does not answer.)" in shown()
 
 
 def test_what_waits_for_a_vector_is_told_with_the_reason(shown: Any) -> None:

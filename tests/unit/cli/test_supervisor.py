@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli.supervisor import (
+from recollect.cli.up import log_files
+from recollect.cli.up.supervisor import (
     Backoff,
     Program,
     StartFailed,
@@ -147,3 +148,57 @@ def test_exit_codes_are_told_in_words() -> None:
     assert how_it_ended(3) == "ended with exit code 3"
     assert how_it_ended(-9) == "was ended by SIGKILL"
     assert how_it_ended(-63) == "was ended by signal 63"
+
+
+def test_stages_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    def stage(number: int) -> Program:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        note = f"open({str(told)!r}, 'a').write"
+        code = (
+            f"def end(*_):\n    {note}('-{number}'); os._exit(0)\n"
+            f"signal.signal(signal.SIGTERM, end)\n{note}('+{number}')\nready()\ntime.sleep(60)"
+        )
+        return program(folder, code)._replace(name=f"s{number}", stage=number)
+
+    async def scenario() -> None:
+        supervisor = Supervisor([stage(1), stage(0)], notes := Notes(), backoff=QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await until(lambda: len(notes.pids) == 2)
+        assert [standing.state for standing in supervisor.standings] == ["ready", "ready"]
+        supervisor.stop()
+        await asyncio.wait_for(running, WITHIN_S)
+        assert [standing.state for standing in supervisor.standings] == ["stopped", "stopped"]
+
+    asyncio.run(scenario())
+    assert told.read_text() == "+0+1-1-0"
+
+
+def test_what_is_not_essential_is_tried_again_and_stops_nobody(tmp_path: Path) -> None:
+    async def scenario() -> Notes:
+        notes = Notes()
+        failing = program(tmp_path, "sys.exit(3)")._replace(essential=False)
+        supervisor = Supervisor([failing], notes, backoff=QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await until(lambda: len(notes.told) >= 2)
+        assert not running.done()
+        supervisor.stop()
+        await asyncio.wait_for(running, WITHIN_S)
+        return notes
+
+    ended = "ended with exit code 3"
+    assert asyncio.run(scenario()).told[:2] == [f"ended 1: {ended}", f"ended 2: {ended}"]
+
+
+def test_a_log_that_grows_too_long_moves_aside_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "grown.log"
+    with path.open("ab", buffering=0) as log:
+        log.write(b"x" * 50)
+        assert not log_files.bound(path, 50)
+        log.write(b"y" * 50)
+        assert log_files.bound(path, 50)
+        log.write(b"z")
+    assert path.read_bytes() == b"z"
+    assert log_files.older(path).read_bytes() == b"x" * 50 + b"y" * 50

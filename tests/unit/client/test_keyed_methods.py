@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from recollect.client import AsyncMemoryClient, MemoryClient
+from recollect.client.encoding import Speaker
 from recollect.protocol import operations as ops
 from recollect.protocol import records
 from recollect.protocol.operation import Operation
@@ -38,7 +39,7 @@ class AsyncRecorder(AsyncMemoryClient):
         super().__init__()
         self.made: list[Operation[Any]] = []
 
-    async def call(self, operation: Operation[R], /) -> R:
+    async def call(self, operation: Operation[R], /, *, speaker: Speaker | None = None) -> R:
         self.made.append(operation)
         answer: Any = {"status": "success"}
         return answer  # type: ignore[no-any-return]

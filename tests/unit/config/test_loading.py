@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recollect.config
 from recollect.config import ConfigError, Problem, Settings, find_config, load
-from recollect.config.declarations import KEYS, SECTIONS
+from recollect.config.declarations import KEYS, SECTIONS, value_of
 from recollect.config.document import plain_value
+from recollect.config.environment import from_text
 
 
 @pytest.fixture
@@ -40,11 +41,6 @@ def only(problems: tuple[Problem, ...]) -> Problem:
 def refused_text(file: Path, text: str) -> Problem:
     file.write_text(text)
     return only(refusal(file))
-
-
-def value_of(settings: Settings, dotted: str) -> object:
-    section, name = dotted.split(".")
-    return getattr(getattr(settings, section), name)
 
 
 # What is accepted, and which source wins.
@@ -95,6 +91,9 @@ def test_later_sources_win_over_earlier_ones(file: Path) -> None:
         ("RECOLLECT_LOGGING_FILE", "1", "logging.file", "1"),
         ("RECOLLECT_LOGGING_FILE", "null", "logging.file", None),
         ("RECOLLECT_LOGGING_FILE", "", "logging.file", None),
+        ("RECOLLECT_JOBS_DECAY_SCHEDULE", "@daily", "jobs.decay.schedule", "@daily"),
+        ("RECOLLECT_JOBS_DECAY_ENABLED", "false", "jobs.decay.enabled", False),
+        ("RECOLLECT_JOBS_RETENTION_DELETED_DAYS", "30", "jobs.retention.deleted_days", 30.0),
     ],
 )
 def test_a_variable_is_read_in_the_type_of_its_key(
@@ -430,6 +429,7 @@ def test_a_config_error_survives_pickling() -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@settings(deadline=None)  # however busy the machine is
 @given(st.text())
 def test_any_text_in_the_file_gives_settings_or_a_config_error(
     tmp_path_factory: pytest.TempPathFactory, text: str
@@ -442,6 +442,7 @@ def test_any_text_in_the_file_gives_settings_or_a_config_error(
         assert error.problems
 
 
+@settings(deadline=None)  # however busy the machine is
 @given(st.sampled_from(sorted(KEYS)), st.text())
 def test_any_text_in_a_variable_gives_a_valid_value_or_a_config_error(key: str, text: str) -> None:
     try:
@@ -452,10 +453,52 @@ def test_any_text_in_a_variable_gives_a_valid_value_or_a_config_error(key: str, 
         assert msgspec.convert(msgspec.to_builtins(settings), Settings) == settings
 
 
+@settings(deadline=None)  # however busy the machine is
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans())
 def test_a_plain_scalar_is_read_back_as_it_was_written(value: object) -> None:
     assert plain_value(str(value)) == value
     assert type(plain_value(str(value))) is type(value)
+
+
+# Sections within sections.
+
+
+def test_a_section_within_a_section_is_read_and_the_rest_keeps_its_defaults(file: Path) -> None:
+    file.write_text("jobs:\n  decay:\n    limit: 7\n  backup:\n    keep: 2\n  retention:\n")
+    jobs = load(file, {"RECOLLECT_JOBS_BACKUP_KEEP": "3"}, {"jobs.decay.enabled": False}).jobs
+    assert (jobs.decay.limit, jobs.decay.enabled, jobs.backup.keep) == (7, False, 3)
+    usual = Settings().jobs
+    assert (jobs.decay.schedule, jobs.retention) == (usual.decay.schedule, usual.retention)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "said"),
+    [
+        ("jobs:\n  decoy:\n    limit: 1\n", 2, "jobs.decoy", "did you mean `jobs.decay`?"),
+        ("jobs:\n  decay:\n    limt: 1\n", 3, "jobs.decay.limt", "`jobs.decay.limit`?"),
+        ("jobs:\n  decay: 5\n", 2, "jobs.decay", "must hold keys"),
+        ("jobs: 5\n", 1, "jobs", "must hold keys"),
+        ("jobs:\n  decay:\n    limit: {a: 1}\n", 3, "jobs.decay.limit", "must be one value"),
+        ("jobs:\n  decay:\n    limit: 0\n", 3, "jobs.decay.limit", "1 to 100000, not 0"),
+        ("jobs:\n  decay: {}\n  decay: {}\n", 3, "jobs.decay", "given twice, first in line 2"),
+        ("decay:\n  schedule: x\n", 2, "decay.schedule", "no such key"),
+        ("jobs:\n  decay:\n    schedule: 61 * * * *\n", 3, "jobs.decay.schedule", "from 0 to 59"),
+        ("jobs:\n  decay:\n    schedule: hourly\n", 3, "jobs.decay.schedule", "five fields"),
+        ("jobs:\n  decay:\n    schedule: '@often'\n", 3, "jobs.decay.schedule", "@hourly"),
+        ("scheduler:\n  timezone: Mars/Olympus\n", 2, "scheduler.timezone", "not a time zone"),
+    ],
+)
+def test_what_is_wrong_within_a_section_is_said_with_its_line(
+    file: Path, text: str, line: int, key: str, said: str
+) -> None:
+    problem = refused_text(file, text)
+    assert (problem.source, problem.key) == (f"{file}:{line}", key)
+    assert said in str(problem)
+
+
+def test_a_misspelt_variable_of_an_inner_section_gets_the_nearest() -> None:
+    problem = only(refusal(environ={"RECOLLECT_JOBS_DECAY_SCHEDUL": "x"}))
+    assert problem.suggestion == "did you mean `RECOLLECT_JOBS_DECAY_SCHEDULE`?"
 
 
 # Where the file is looked for.
@@ -482,9 +525,17 @@ def test_no_file_is_found_where_none_is(tmp_path: Path) -> None:
 def test_the_package_exports_what_it_lists_and_every_section() -> None:
     exported = set(recollect.config.__all__)
     assert all(hasattr(recollect.config, name) for name in exported)
-    assert {struct.__name__ for struct in SECTIONS.values()} < exported
+    outer = {section.struct.__name__ for path, section in SECTIONS.items() if "." not in path}
+    assert outer < exported
 
 
 def test_settings_cannot_be_changed_in_place() -> None:
     with pytest.raises(AttributeError):
         Settings().storage.readers = 9  # type: ignore[misc]
+
+
+def test_a_list_of_texts_with_colons_may_be_json() -> None:
+    key = KEYS["gateway.origins_allowed"]
+    origins = ["https://a.example:8443", "http://b.example"]
+    assert from_text(key, msgspec.json.encode(origins).decode()) == origins
+    assert from_text(key, "[not json") == "[not json"

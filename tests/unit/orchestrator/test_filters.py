@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.orchestrator.search.filters import (
-    FilterCompiler,
-    SqliteJsonPaths,
-    namespace_condition,
-)
+from recollect.orchestrator.search.filters import FilterCompiler, namespace_condition
+from recollect.orchestrator.search.json_paths import SqliteJsonPaths
 from recollect.protocol.errors import RecollectError
 
 COMPILER = FilterCompiler(SqliteJsonPaths())

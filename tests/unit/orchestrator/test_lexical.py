@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.lexical import (
     Fts5Index,
-    NoLexicalIndex,
+    LexicalIndex,
     common,
     lexical_text,
     matching,
@@ -30,28 +30,27 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import Change, SequenceCounter, WriteTransaction
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
-from recollect.protocol.errors import Unsupported
 
 EVERYTHING: Condition = ("deleted_us IS NULL", [])
 TOKENS = Tokens()
 INSERT = """
-INSERT OR REPLACE INTO memories (
+INSERT INTO memories (
     num, id, seq, namespace, version, collection, memory_type, tier, content, metadata, tags,
     importance, stability_s, access_count, last_access_us, fades_us, trust, created_us, updated_us,
     deleted_us, operation
 ) VALUES (?, ?, 1, ?, 1, 'memories', 'general', 'short', ?, '{}', '[]', ?, 1, 0, 1, 1, 1, 1, 1, ?,
     'add_memory')
+ON CONFLICT (num) DO UPDATE SET
+    namespace = excluded.namespace, content = excluded.content, deleted_us = excluded.deleted_us
 """
 
 
 class Store:
     """A database with memories that are written and sealed as a batch of writes is."""
 
-    def __init__(self, path: Path) -> None:
-        self.session = SqliteSession(path, page_cache_mb=4, readonly=False)
-        apply_migrations(self.session, migrations.FOLDER / "sqlite")
-        self.session.connection.pragma("synchronous", "off")
-        self.index = Fts5Index()
+    def __init__(self, session: Any, index: LexicalIndex) -> None:
+        self.session = session
+        self.index = index
         self.texts: dict[int, str] = {}
         # Numbers are given out in ascending order: a lower one is changed, not created.
         self._seq = 0
@@ -70,7 +69,7 @@ class Store:
                 num,
                 str(num),
                 namespace,
-                text or "",
+                (text or "").replace("\0", " "),  # which no storage takes in a column
                 (num % 10) / 10,
                 1 if text is None else None,
             )
@@ -105,6 +104,13 @@ class Store:
         return 1 in self.nums(query)
 
 
+def on_sqlite(path: Path) -> Store:
+    session = SqliteSession(path, page_cache_mb=4, readonly=False)
+    apply_migrations(session, migrations.FOLDER / "sqlite")
+    session.connection.pragma("synchronous", "off")
+    return Store(session, Fts5Index())
+
+
 def change(seq: int, version_before: int | None) -> Change:
     return Change(
         seq=seq,
@@ -124,7 +130,7 @@ def change(seq: int, version_before: int | None) -> Change:
 
 @pytest.fixture(scope="module")
 def module_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    store = Store(tmp_path_factory.mktemp("lexical") / "recollect.db")
+    store = on_sqlite(tmp_path_factory.mktemp("lexical") / "recollect.db")
     yield store
     store.session.connection.close()
 
@@ -468,7 +474,7 @@ def test_memories_that_came_after_a_list_was_kept_are_found(
     monkeypatch.setattr(common, "COMMON_MIN", 1)
     monkeypatch.setattr(common, "GUESSED_SHARE_MAX", 0.5)
     monkeypatch.setattr(common, "LOOKED_UP_SHARE_MAX", 1.0)
-    store = Store(tmp_path / "recollect.db")
+    store = on_sqlite(tmp_path / "recollect.db")
     for start in range(1, 200, 20):
         store.write({num: "fox den" if num % 2 else "eel" for num in range(start, start + 10)})
         store.write({start: "eel", start + 1: "fox", start + 2: None})
@@ -482,7 +488,7 @@ def test_searches_and_changes_at_once_harm_nothing(
 ) -> None:
     monkeypatch.setattr(common, "COMMON_MIN", 1)
     path = tmp_path / "recollect.db"
-    store = Store(path)
+    store = on_sqlite(path)
     store.write({num: "fox den" for num in range(1, 50)})
     failures: list[BaseException] = []
     done = threading.Event()
@@ -557,7 +563,7 @@ def test_matches_answer_several_questions(store: Store) -> None:
 
 
 def test_an_empty_store_has_no_matches(tmp_path: Path) -> None:
-    store = Store(tmp_path / "recollect.db")
+    store = on_sqlite(tmp_path / "recollect.db")
     assert store.find("anything") == []
     assert store.index.score(store.session, "anything", [1]) == {}
 
@@ -574,22 +580,10 @@ def test_packed_numbers_are_read_back(numbers: list[int]) -> None:
     assert read_many_varints(bytes(packed)).tolist() == numbers
 
 
-def test_a_storage_without_full_text_says_so(store: Store) -> None:
-    index = NoLexicalIndex()
-    index.seal(store.session, [])
-    for ask in (
-        lambda: index.find(store.session, "x", EVERYTHING, 1, 0),
-        lambda: index.score(store.session, "x", [1]),
-        lambda: index.match(store.session, "x"),
-    ):
-        with pytest.raises(Unsupported):
-            ask()
-
-
 def test_changes_before_the_first_search_after_a_start_leave_the_ranking_as_it_is(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path / "words.db")
+    store = on_sqlite(tmp_path / "words.db")
     store.write({num: "lighthouse " + "padding " * (num % 7) for num in range(1, 30)})
     store.index = Fts5Index()  # as after a start
     store.write({29: "lighthouse on the cliff"})
@@ -601,7 +595,7 @@ def test_changes_before_the_first_search_after_a_start_leave_the_ranking_as_it_i
 
 def test_within_a_scope_a_word_is_as_common_as_it_is_there(tmp_path: Path) -> None:
     mine = {1: "the amber lighthouse", 2: "the amber harbour", 3: "the amber mill and the copper"}
-    store = Store(tmp_path / "mine.db")
+    store = on_sqlite(tmp_path / "mine.db")
     store.write(dict(mine))
     alone = store.index.find(store.session, "amber copper", EVERYTHING, 10, 0)
     # Elsewhere copper is everywhere, which must not matter here.

@@ -10,22 +10,43 @@ import pytest
 
 from recollect.orchestrator import (
     accesses,
+    counting,
+    fencing,
     idempotency,
     index_loading,
     keys,
     late_embedding,
+    leases,
     memory_store,
     memory_vectors,
     reembedding,
     rows,
 )
-from recollect.orchestrator.consolidation import runs
+from recollect.orchestrator.analytics import statements as analytics
+from recollect.orchestrator.consolidation import forgetting, runs
 from recollect.orchestrator.context import belonging, receipts
+from recollect.orchestrator.decay import faded
 from recollect.orchestrator.decisions import rows as decision_rows
+from recollect.orchestrator.exchange import (
+    bringing,
+    bringing_links,
+    bringing_memories,
+    bringing_sessions,
+    reading_links,
+    reading_memories,
+    reading_sessions,
+    tables,
+)
+from recollect.orchestrator.feed import pages
+from recollect.orchestrator.feed.wanted import Wanted
+from recollect.orchestrator.jobs import announced
+from recollect.orchestrator.jobs import rows as job_rows
 from recollect.orchestrator.learning import executions, gathering, patterns, reuse
 from recollect.orchestrator.longterm import rows as longterm_rows
+from recollect.orchestrator.maintenance import agreement, checks
+from recollect.orchestrator.maintenance import due as maintenance_due
 from recollect.orchestrator.operational import critical, living
-from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope
+from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope, scopes
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.services import (
     audit,
@@ -45,7 +66,7 @@ from recollect.orchestrator.services.session_reading import IS_OPEN
 from recollect.orchestrator.sessions import rows as session_rows
 from recollect.orchestrator.sessions import state as session_state
 from recollect.orchestrator.sessions.homes import readable_sessions
-from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage import journal, journal_trimming, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
 from recollect.orchestrator.tiers import due, planning
@@ -78,6 +99,8 @@ INSERTS = (
     memory_vectors.EMBED_LATER,
     idempotency.KEEP,
     journal.APPEND,
+    job_rows.INSERT,
+    announced.INSERT,
     session_rows.INSERT,
     session_rows.INSERT_EVENT,
     critical.INSERT,
@@ -101,7 +124,7 @@ STATEMENTS = {
     "rows of memories": rows.SELECT_BY_NUMS.format(marks="?, ?"),
     "authors": authors.FIND.format(condition=namespace_condition("user:a")[0]),
     "who fits a filter": nearest.SELECT_AMONG.format(marks="?, ?", condition=ALIVE),
-    "a sample": nearest.SAMPLE.format(marks="?, ?", condition=ALIVE),
+    "a sample": scopes.SAMPLE.format(marks="?, ?", condition=ALIVE),
     "turns before": neighbours.BEFORE.format(condition=ALIVE),
     "turns after": neighbours.AFTER.format(condition=ALIVE),
     "siblings": neighbours.SIBLINGS.format(condition=ALIVE),
@@ -138,11 +161,19 @@ STATEMENTS = {
     "audit": audit.BY_NUMBER.format(condition=namespace_condition("user:a")[0]),
     "audit by time": audit.BY_TIME.format(condition=namespace_condition("user:a")[0]),
     "a stretch of time": audit.TIME_MARK,
+    "audit entries to be trimmed": journal_trimming.OLDEST,
+    "writers to be kept": journal_trimming.KEEP_WRITERS,
+    "trimming": journal_trimming.REMOVE,
+    "who wrote what was trimmed": forgetting.WRITTEN_BY_ONCE,
+    "what somebody wrote that was trimmed": forgetting.UNDER_ANOTHER_NAME_ONCE.format(where="TRUE"),
+    "audit entries for the feed": pages.IN_STRETCH.format(
+        condition=Wanted(("user:a",), subject="x").condition()[0]
+    ),
+    "audit entries for a feed of operations": pages.IN_STRETCH.format(
+        condition=Wanted(None, frozenset(["put"]), agent="a").condition()[0]
+    ),
     "vectors at start": index_loading.PAGE.format(table="vectors", marks="?, ?"),
     "search by words": lexical.FIND.format(condition=ALIVE),
-    "what has faded": "SELECT num FROM memories WHERE fades_us < ? AND deleted_us IS NULL "
-    "AND archived_us IS NULL",
-    "what has expired": "SELECT num FROM memories WHERE expires_us < ?",
     **{f"erase {at}": statement for at, statement in enumerate(memory_store.ERASE)},
     "what a key holds": keys.HOLDER,
     "what a key held last": keys.DELETED_LAST,
@@ -219,6 +250,16 @@ STATEMENTS = {
     "what is due in a namespace": due.BY_AGE.format(
         home=namespace_condition("user:a", "(m.namespace || '')")[0], finished="TRUE"
     ),
+    "what has faded": faded.FADED.format(home="TRUE"),
+    "what has faded in a namespace": faded.FADED.format(
+        home=namespace_condition("user:a", "(m.namespace || '')")[0]
+    ),
+    "what decay archived": faded.ARCHIVED_SINCE,
+    "put off": faded.PUT_OFF,
+    **{f"{kind} long ago": maintenance_due.PAGES[kind] for kind in maintenance_due.PAGES},
+    **{f"{kind} still": maintenance_due.STILL[kind] for kind in maintenance_due.STILL},
+    "a stored vector and its memory": agreement.ONE,
+    "records without their columns": checks.COUNT_BARE.format(table="goals"),
     "crowded namespaces": due.CROWDED.format(home="TRUE"),
     "what a crowd pushes out": due.OLDEST,
     "a namespace counted so far": planning.COUNT,
@@ -239,6 +280,50 @@ STATEMENTS = {
     "preferences": preferences.LIST,
     "a goal changed": working_rows.UPDATE_GOAL,
     "a task changed": working_rows.UPDATE_TASK,
+    "memories in their order": reading_memories.MEMORIES.format(
+        condition=namespace_condition("user:a", "(namespace || '')")[0]
+    ),
+    "a history in its order": reading_memories.VERSIONS,
+    "links in their order": reading_links.RELATIONSHIPS.format(sources="TRUE", targets="TRUE"),
+    "evidence in its order": reading_links.EVIDENCE.format(patterns="TRUE", executions="TRUE"),
+    "groups in their order": reading_links.GROUPS.format(condition="TRUE"),
+    "members to be exported": reading_links.MEMBERS.format(condition="TRUE"),
+    "documents in their order": reading_links.DOCUMENTS.format(condition="TRUE"),
+    "chunks to be exported": reading_links.CHUNKS,
+    "sessions in their order": reading_sessions.SESSIONS.format(condition="TRUE"),
+    "state of a session": reading_sessions.OWN_STATE,
+    "events to be exported": reading_sessions.EVENTS,
+    "shared state": reading_sessions.STATE,
+    **{f"columns of {table}": tables.SELECT[table].format(marks="?") for table in tables.SELECT},
+    "ids of memories": tables.IDS.format(marks="?, ?"),
+    "memories that arrive": bringing.BY_IDS.format(marks="?, ?"),
+    "versions that are there": bringing_memories.VERSIONS.format(marks="?, ?"),
+    "a version completed": bringing_memories.REWRITE,
+    "a reference filled": bringing_memories.FILL.format(table="tasks", column="goal_num"),
+    "a link that is there": bringing_links.FIND_LINK,
+    "evidence that is there": bringing_links.FIND_EVIDENCE,
+    "members that are there": bringing_links.IS_MEMBER.format(marks="?, ?"),
+    "events that are there": bringing_sessions.FIND_EVENTS,
+    "state that is there": bringing_sessions.FIND_STATE,
+    "a lease": leases.FIND,
+    "a lease taken": leases.TAKE,
+    "a lease renewed": leases.RENEW,
+    "a fence": fencing.TOKEN,
+    "a job": announced.FIND,
+    "a run of a job": job_rows.BY_ID,
+    "the run of a moment": job_rows.BY_MOMENT,
+    "open runs of jobs": job_rows.OPEN,
+    "a run that waits": job_rows.WAITING,
+    "the last run of a job": job_rows.LAST,
+    "the last moment of a job": job_rows.COVERED,
+    "the first lost run of a job": job_rows.FIRST_LOST,
+    "runs of all jobs": job_rows.PAGE,
+    "runs of a job": job_rows.PAGE_OF_JOB,
+    "a run begun": job_rows.BEGIN,
+    "a run told of": job_rows.REPORT,
+    "a run finished": job_rows.FINISH,
+    "runs lost": job_rows.LOSE,
+    "runs trimmed": job_rows.TRIM,
     **{f"insert {insert.table}": insert_sql(insert, 1) for insert in INSERTS},
 }
 
@@ -255,6 +340,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> SqliteSession:
 def test_no_statement_scans_a_table(session: SqliteSession, name: str) -> None:
     scans = scans_in(session, STATEMENTS[name])
     assert scans in ([], ["SCAN memories"]) if name == "newest first" else scans == []
+
+
+def test_memories_are_counted_in_an_index_and_not_read(session: SqliteSession) -> None:
+    plan = session.execute(f"EXPLAIN QUERY PLAN {counting.BY_NAMESPACE}", counting.OWN_PARAMS)
+    steps = [str(row[3]) for row in plan]
+    assert "SCAN memories USING COVERING INDEX memories_by_namespace" in steps
+    assert not any("GROUP BY" in step for step in steps)
 
 
 def scans_in(session: SqliteSession, sql: str) -> list[str]:
@@ -368,6 +460,10 @@ IN_ORDER = (
     "decisions of a goal",
     "changes of a component",
     "changes of a setting",
+    "runs of all jobs",
+    "runs of a job",
+    "the last run of a job",
+    "the last moment of a job",
 )
 
 
@@ -384,7 +480,7 @@ def test_a_collection_is_listed_without_reading_memories(
     session: SqliteSession, names: list[str], home: str
 ) -> None:
     condition = home + scope.collections_condition(names)[0]
-    sql = nearest.SELECT_NUMS.format(condition=condition)
+    sql = scopes.SELECT_NUMS.format(condition=condition)
     plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
     steps = [str(row[3]) for row in plan]
     assert steps == ["SEARCH memories USING COVERING INDEX memories_by_collection (collection=?)"]
@@ -423,6 +519,33 @@ def test_what_is_due_is_found_by_its_tier(session: SqliteSession, name: str) -> 
     assert any("INDEX memories_by_tier (tier=? AND updated_us" in str(row[3]) for row in plan), plan
 
 
+def test_the_store_as_a_whole_is_judged_within_bounds(session: SqliteSession) -> None:
+    for sql in (analytics.SAMPLE, analytics.FADING):
+        assert "TEMP B-TREE" not in plan_of(session, sql)
+    assert "memories_by_fading" in plan_of(session, analytics.FADING)
+
+
+def plan_of(session: SqliteSession, sql: str) -> str:
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    return "\n".join(str(step[3]) for step in plan)
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("what has faded", "memories_by_fading (fades_us"),
+        ("what decay archived", "memories_by_archiving (archived_us"),
+        ("expired long ago", "memories_by_expiry (expires_us"),
+        ("deleted long ago", "memories_by_deletion (deleted_us"),
+        ("archived long ago", "memories_by_archiving (archived_us"),
+    ],
+)
+def test_what_is_to_go_is_found_by_when(session: SqliteSession, name: str, index: str) -> None:
+    sql = STATEMENTS[name]
+    plan = session.execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?"))
+    assert any(f"INDEX {index}" in str(row[3]) for row in plan), plan
+
+
 def test_a_missing_index_would_be_noticed(session: SqliteSession) -> None:
     plan = session.execute("EXPLAIN QUERY PLAN SELECT num FROM memories WHERE content = ?", ["x"])
     assert str(plan[0][3]).startswith("SCAN")
@@ -435,6 +558,9 @@ def test_migrations_are_found(kind: str) -> None:
         2,
         3,
         4,
+        5,
+        6,
+        7,
     ]
 
 

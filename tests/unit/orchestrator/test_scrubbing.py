@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
-from recollect.config.settings import Settings
+from recollect.config.settings import RedisSettings, Settings
 from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.index_loading import FaissIndexes
+from recollect.orchestrator.redis.beside import RedisBeside
 from recollect.orchestrator.scrubbing import Scrubbing
 from recollect.orchestrator.search.lexical.fts5 import Fts5Index
 from recollect.orchestrator.storage import unwiped
@@ -27,9 +30,12 @@ def test_the_mark_of_a_purge_that_is_not_yet_noted_stays(tmp_path: Path) -> None
         loop = asyncio.get_running_loop()
         settings = Settings()
         storage = SqliteStorage(tmp_path, loop=loop)
-        providers = Providers(settings.embedding, settings.index, None)
+        providers = Providers(settings.embedding, FaissIndexes(settings.index, None).make)
         meaning = providers.meaning(HashedEmbedder(), loop)
-        scrubbing = Scrubbing(storage, Fts5Index(), Meanings(meaning, 1.0), SystemClock())
+        without = RedisBeside(Settings(redis=RedisSettings("off")), time.monotonic)
+        scrubbing = Scrubbing(
+            storage, Fts5Index(), Meanings(meaning, 1.0), SystemClock(), without.forget_vectors
+        )
         try:
             scrubbing.note([1], await storage.write(purge))
             # It is committed, but what follows a commit has not come to it yet.

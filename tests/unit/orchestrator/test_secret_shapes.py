@@ -68,6 +68,7 @@ SECRETS: list[tuple[str, str]] = [
     ("credentials for the bucket {}", f"{made(40)}6e"),
     # As Amazon's own example: with slashes in it, and hardly a digit.
     ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"),
+    ("Recollect: {}.", f"rk_{'Qx7_-k2mB9' * 4}-Z_"),
 ]
 
 HARMLESS: list[str] = [

@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from recollect.orchestrator.search.vectors import Numbers, VectorIndex, ivf, snapshots
+from recollect.orchestrator.search.vectors import FaissIndex, Numbers, ivf, snapshots
 from recollect.orchestrator.search.vectors.building import Memory, Source, build
 from recollect.orchestrator.search.vectors.merging import to_merge
 from recollect.orchestrator.search.vectors.segment import Living, Segment
@@ -39,10 +39,10 @@ def unit(seed: int) -> Vector:
     return vector / np.float32(np.linalg.norm(vector))
 
 
-def small_index(folder: Path | None = None, model: str = "m", **sizes: int) -> VectorIndex:
+def small_index(folder: Path | None = None, model: str = "m", **sizes: int) -> FaissIndex:
     """An index that seals and merges after a handful of rows, and does not wait before it does."""
     given = {"head_max": 4, "load_max": 64, "ivf_min": 24} | sizes
-    return VectorIndex(
+    return FaissIndex(
         DIMENSIONS,
         folder=folder,
         model=model,
@@ -58,7 +58,7 @@ def truth(model: Model) -> tuple[Numbers, Numbers]:
     return nums, np.array([seq for seq, _ in model.values()], dtype=np.int64)
 
 
-def complete(index: VectorIndex, model: Model) -> int:
+def complete(index: FaissIndex, model: Model) -> int:
     """Reconcile and load what is missing, as a start does; how many were missing."""
     missing = index.reconcile(*truth(model))
     if len(missing):
@@ -68,7 +68,7 @@ def complete(index: VectorIndex, model: Model) -> int:
 
 
 def assert_agrees(
-    index: VectorIndex, model: Model, query: Vector, k: int, allowed: list[int] | None
+    index: FaissIndex, model: Model, query: Vector, k: int, allowed: list[int] | None
 ) -> None:
     """The k nearest by brute force, whichever of equals at the end."""
     scores = {
@@ -357,7 +357,7 @@ def test_files_of_another_model_or_dimension_are_not_used(stored: tuple[Path, Mo
     other = small_index(folder, model="another")
     other.open()
     assert other.count() == 0
-    wider = VectorIndex(DIMENSIONS + 1, folder=folder, model="m")
+    wider = FaissIndex(DIMENSIONS + 1, folder=folder, model="m")
     wider.open()
     assert wider.count() == 0
     assert reopened(folder, model) == 0
@@ -508,9 +508,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from recollect.orchestrator import failpoints
-from recollect.orchestrator.search.vectors import VectorIndex
+from recollect.orchestrator.search.vectors import FaissIndex
 failpoints._countdown["while_sealing"] = 1
-index = VectorIndex(8, folder=Path(sys.argv[1]), model="m", load_max=10)
+index = FaissIndex(8, folder=Path(sys.argv[1]), model="m", load_max=10)
 index.open()
 index.load(np.arange(1, 21), np.arange(1, 21), np.ones((20, 8), dtype=np.float32))
 """
@@ -611,7 +611,7 @@ def test_a_segment_is_rewritten_when_much_is_gone_or_it_wants_an_index() -> None
 
 
 def share_found(
-    index: VectorIndex, vectors: Vector, queries: Vector, living: Numbers, *, filtered: bool
+    index: FaissIndex, vectors: Vector, queries: Vector, living: Numbers, *, filtered: bool
 ) -> float:
     """How many of the ten nearest of the living or allowed are found, number n being row n - 1."""
     hits = 0
@@ -629,7 +629,7 @@ def test_an_index_of_many_lists_finds_what_is_near_also_under_filters() -> None:
     homes = chance.integers(60, size=12_000)
     rows = centres[homes] + 0.4 * chance.normal(size=(12_000, 32))
     vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    index = VectorIndex(32, ivf_min=4096, pause_s=0.0)
+    index = FaissIndex(32, ivf_min=4096, pause_s=0.0)
     numbers = np.arange(1, 12_001)
     index.load(numbers, numbers, vectors)
     assert index.settle(WAIT_S)

@@ -1,14 +1,10 @@
-"""Search by words: FTS5 for the words and their stems, BM25 over what it finds."""
+"""Search by words: FTS5 or tsvector for the words and their stems, BM25 over what they find."""
 
 from recollect.orchestrator.search.lexical.fts5 import LEARN, Fts5Index
-from recollect.orchestrator.search.lexical.interface import (
-    Hits,
-    LexicalIndex,
-    Matches,
-    NoLexicalIndex,
-)
-from recollect.orchestrator.search.lexical.survivors import FITTING as FIND
+from recollect.orchestrator.search.lexical.fts5_source import FITTING as FIND
+from recollect.orchestrator.search.lexical.interface import Hits, LexicalIndex, Matches
 from recollect.orchestrator.search.lexical.text import lexical_text
+from recollect.orchestrator.search.lexical.tsvector import TsvectorIndex
 
 __all__ = [
     "FIND",
@@ -17,6 +13,6 @@ __all__ = [
     "Hits",
     "LexicalIndex",
     "Matches",
-    "NoLexicalIndex",
+    "TsvectorIndex",
     "lexical_text",
 ]

@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.orchestrator.search.lexical.interface import Numbers
+from recollect.orchestrator.search.lexical.matching import Postings
 from recollect.orchestrator.search.lexical.postings import (
-    Numbers,
-    Postings,
     read_newer,
     read_postings,
     still_holds,

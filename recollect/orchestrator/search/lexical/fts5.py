@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical.common import CommonWords
-from recollect.orchestrator.search.lexical.interface import Hits
+from recollect.orchestrator.search.lexical.frequencies import Frequencies
+from recollect.orchestrator.search.lexical.fts5_source import Fts5Source
+from recollect.orchestrator.search.lexical.interface import Hits, Numbers
 from recollect.orchestrator.search.lexical.lengths import Lengths
-from recollect.orchestrator.search.lexical.matching import Fts5Matches
-from recollect.orchestrator.search.lexical.postings import Frequencies, Numbers, totals
+from recollect.orchestrator.search.lexical.matching import RankedMatches
+from recollect.orchestrator.search.lexical.postings import count_words, totals
 from recollect.orchestrator.search.lexical.query import terms_of
 from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
 from recollect.orchestrator.search.lexical.tokens import Tokens
@@ -37,7 +39,8 @@ LEARN_TOGETHER_MAX = 8  # beyond this, FTS5 takes single rows faster than many i
 class Fts5Index:
     """Words in FTS5. Its own state is only what spares counting again."""
 
-    version: str | None = "2"
+    version = "2"
+    held_sql = "SELECT rowid AS num FROM memories_fts"
 
     def __init__(self) -> None:
         self._tokens = Tokens()
@@ -50,7 +53,7 @@ class Fts5Index:
 
     def _start_anew(self) -> None:
         self._lengths = Lengths()
-        self._frequencies = Frequencies()
+        self._frequencies = Frequencies(count_words)
         self._common = CommonWords()
 
     def seal(self, session: Session, transactions: Iterable[WriteTransaction]) -> None:
@@ -96,11 +99,12 @@ class Fts5Index:
         never_asked = set(self._tokens.stems(" ".join(STOP_WORDS)))
         self._common.warm(session, seq, totals(session)[0], never_asked)
 
-    def match(self, session: Session, query: str, within: Numbers | None = None) -> Fts5Matches:
+    def match(self, session: Session, query: str, within: Numbers | None = None) -> RankedMatches:
         terms = terms_of(query, self._tokens)
         seq = self._seq(session)
         lengths = self._lengths.read(session, seq)
-        return Fts5Matches(session, terms, lengths, self._frequencies, self._common, seq, within)
+        source = Fts5Source(session, lengths, self._frequencies, self._common, seq, within)
+        return RankedMatches(source, terms)
 
     def find(
         self,

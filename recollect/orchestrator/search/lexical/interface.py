@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.protocol.errors import Unsupported
 
 Numbers = NDArray[np.int64]
 Hits = list[tuple[int, float]]
@@ -38,9 +37,10 @@ class Matches(Protocol):
 class LexicalIndex(Protocol):
     """Finds memories by their words."""
 
-    version: str | None
-    """What is indexed of a memory, and how; an index of another version is made anew. None if
-    there is no index."""
+    version: str
+    """What is indexed of a memory, and how; an index of another version is made anew."""
+    held_sql: str
+    """Asks for the numbers of the memories whose words it holds."""
 
     def clear(self, transaction: WriteTransaction) -> None:
         """Forget everything."""
@@ -84,42 +84,3 @@ class LexicalIndex(Protocol):
     def score(self, session: Session, query: str, nums: Sequence[int]) -> dict[int, float]:
         """The scores of those among some memories that match the query."""
         ...
-
-
-class NoLexicalIndex:
-    """A storage without full text."""
-
-    version: str | None = None
-
-    def clear(self, transaction: WriteTransaction) -> None:
-        """Nothing to forget."""
-
-    def expunge(self, transaction: WriteTransaction, begin: bool) -> bool:
-        return False
-
-    def warm(self, session: Session) -> None:
-        """Nothing to do."""
-
-    def seal(self, session: Session, transactions: Iterable[WriteTransaction]) -> None:
-        """Nothing to take in."""
-
-    def match(self, session: Session, query: str, within: Numbers | None = None) -> Matches:
-        raise _unsupported()
-
-    def find(
-        self,
-        session: Session,
-        query: str,
-        condition: Condition,
-        limit: int,
-        offset: int,
-        within: Numbers | None = None,
-    ) -> Hits:
-        raise _unsupported()
-
-    def score(self, session: Session, query: str, nums: Sequence[int]) -> dict[int, float]:
-        raise _unsupported()
-
-
-def _unsupported() -> Unsupported:
-    return Unsupported("This storage has no full-text search yet; use semantic_search.")

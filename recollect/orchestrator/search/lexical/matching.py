@@ -1,4 +1,4 @@
-"""The matches of one query, scored by BM25.
+"""The matches of one query, scored by BM25, on any storage.
 
 A match costs time, so terms are read from the rarest on until a budget of matches is spent. What is
 left over is common, says little, and only adds to the scores of memories that hold one of the
@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.orchestrator.search.filters import Condition
-from recollect.orchestrator.search.lexical.common import CommonWords
-from recollect.orchestrator.search.lexical.interface import Hits
-from recollect.orchestrator.search.lexical.postings import (
-    Frequencies,
-    Numbers,
-    Postings,
-    read_common,
-    read_newest,
-    totals,
-)
+from recollect.orchestrator.search.lexical.interface import Hits, Numbers
 from recollect.orchestrator.search.lexical.query import Term
-from recollect.orchestrator.search.lexical.survivors import Survivors
-from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.search.lexical.survivors import Fitting, Survivors
+
+Postings = tuple[Numbers, Numbers]
+"""Memories in ascending order, and how often each holds the term."""
 
 TERMS_READ_MAX = 64
 SATURATION = 1.2
@@ -41,31 +35,58 @@ MATCHES_MIN = 40_000
 MATCHES_SHARE = 0.2
 MATCHES_MAX = 200_000
 """The budget: a share of the store between two bounds."""
-KEPT_COST = 0.2
-"""What a match counts whose list is kept in memory."""
+NOTHING: Numbers = np.zeros(0, dtype=np.int64)
 DRIVEN_MAX = 10_000
 """Common terms are looked for only beside terms with at most so many matches together."""
+
+
+class Source(Fitting, Protocol):
+    """Where the words of memories stand, as one session sees it."""
+
+    lengths: NDArray[np.uint16]
+    """How many words each memory has, by number; right at the latest for those of which a term was
+    read."""
+    store_texts: int
+    """How many memories there are."""
+    texts: int
+    """How many of them the query is about: all, or those within its home."""
+    words: int
+    """How many words these have."""
+    within: Numbers | None
+    """The home, in ascending order: the only memories there are, as far as the query is concerned;
+    what others hold does not make a word common."""
+
+    def frequencies(self, terms: Sequence[Term]) -> list[int]:
+        """In how many memories of the whole store each term stands, roughly."""
+        ...
+
+    def cost(self, term: Term, frequency: int) -> int:
+        """What reading a term takes, in matches."""
+        ...
+
+    def read(self, term: Term, frequency: int) -> Postings:
+        """The memories that hold a term, which has about this frequency."""
+        ...
+
+    def read_common(self, term: Term, drivers: Sequence[Term], scored: Numbers) -> Postings:
+        """Those that hold a term and any of some others, which are rare and were read: `scored` are
+        all that hold one of these."""
+        ...
+
+    def read_newest(self, terms: Sequence[Term], count_max: int) -> Postings:
+        """The newest that hold all of some terms."""
+        ...
 
 
 class Scores:
     """A score for every number, grown term by term."""
 
-    def __init__(
-        self,
-        lengths: NDArray[np.uint16],
-        texts: int,
-        words: int,
-        within: Numbers | None = None,
-    ) -> None:
-        """`within`, in ascending order, are the only memories that there are, as far as this query
-        is concerned; what others hold does not make a word common."""
-        self._lengths = lengths
-        self._within = within
-        if within is not None:
-            self._within = within = within[within < len(lengths)]
-            held = lengths[within]
-            texts, words = int((held > 0).sum()), int(held.sum(dtype=np.int64))
-        self._texts, self._words = max(texts, 1), max(words, 1)
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lengths = lengths = source.lengths
+        within = source.within
+        self._within = None if within is None else within[within < len(lengths)]
+        self._texts, self._words = max(source.texts, 1), max(source.words, 1)
         # Only the pages that hold a match are ever touched.
         self.values: NDArray[np.float64] = np.zeros(len(lengths), dtype=np.float64)
         self._lists: list[Numbers] = []
@@ -89,7 +110,7 @@ class Scores:
 
     def emptied(self) -> Scores:
         """The same store without any score."""
-        return Scores(self._lengths, self._texts, self._words, self._within)
+        return Scores(self._source)
 
     def matches(self) -> Numbers:
         """All numbers with a score, some of them repeated."""
@@ -123,29 +144,18 @@ class Scores:
         return weighed
 
 
-class Fts5Matches:
+class RankedMatches:
     """What a query matches, as one session sees it."""
 
-    def __init__(
-        self,
-        session: Session,
-        terms: Sequence[Term],
-        lengths: NDArray[np.uint16],
-        frequencies: Frequencies,
-        common: CommonWords,
-        seq: int,
-        within: Numbers | None = None,
-    ) -> None:
-        self._session = session
-        self._common = common
-        self._seq = seq
-        self._unread: list[Term] = []
-        texts, words = totals(session)
-        self._scores = Scores(lengths, texts, words, within)
-        if texts and terms:
-            counted = zip(terms, frequencies.of(session, terms, texts), strict=True)
+    def __init__(self, source: Source, terms: Sequence[Term]) -> None:
+        self._source = source
+        # With what each was found to have of matches.
+        self._unread: list[tuple[Term, int]] = []
+        self._scores = Scores(source)
+        if source.texts and terms:
+            counted = zip(terms, source.frequencies(terms), strict=True)
             ranked = sorted((c for c in counted if c[1]), key=lambda pair: pair[1])
-            self._read(ranked[:TERMS_READ_MAX], _budget(texts))
+            self._read(ranked[:TERMS_READ_MAX], _budget(source.store_texts))
 
     def best(
         self,
@@ -155,7 +165,7 @@ class Fts5Matches:
         allowed: Sequence[int] | None = None,
     ) -> Hits:
         wanted = offset + limit
-        survivors = Survivors(self._session, condition)
+        survivors = Survivors(self._source, condition)
         found: Hits = []
         for scores in self._stages():
             values = scores.values
@@ -181,28 +191,29 @@ class Fts5Matches:
         return dict(zip(chosen[matching].tolist(), found[matching].tolist(), strict=True))
 
     def _read(self, ranked: Sequence[tuple[Term, int]], budget: int) -> None:
-        session, scores = self._session, self._scores
+        source, scores = self._source, self._scores
         left = budget
         drivers: list[Term] = []
-        unread: list[tuple[Term, int]] = []
         matches = 0
         for term, frequency in ranked:
-            cost = int(KEPT_COST * frequency) if self._common.knows(term) else frequency
+            cost = source.cost(term, frequency)
             if cost > left:
-                unread.append((term, frequency))
+                self._unread.append((term, frequency))
                 continue
             left -= cost
             matches += frequency
-            scores.add(self._common.read(session, term, self._seq), term.weight)
+            scores.add(source.read(term, frequency), term.weight)
             if matches <= DRIVEN_MAX:
                 drivers.append(term)
-        self._unread = [term for term, _ in unread]
+        unread = self._unread
         if drivers:
+            driven = np.unique(scores.matches()) if unread else NOTHING
             for term, frequency in unread:
-                scores.add_to_known(read_common(session, term, drivers), term.weight, frequency)
+                postings = source.read_common(term, drivers, driven)
+                scores.add_to_known(postings, term.weight, frequency)
         elif unread and not matches:
             # Every term is common, so those that hold all of them are all that is worth ranking.
-            newest = read_newest(session, self._unread, budget)
+            newest = source.read_newest([term for term, _ in unread], budget)
             for term, frequency in unread:
                 scores.add(newest, term.weight, frequency)
 
@@ -211,8 +222,8 @@ class Fts5Matches:
         yield self._scores
         if self._unread:
             later = self._scores.emptied()
-            for term in self._unread:
-                later.add(self._common.read(self._session, term, self._seq), term.weight)
+            for term, frequency in self._unread:
+                later.add(self._source.read(term, frequency), term.weight)
             later.values[self._scores.matches()] = 0.0
             yield later
 

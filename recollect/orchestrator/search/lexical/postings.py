@@ -6,26 +6,17 @@ cost 0.5 µs and, joined with the memories, 1.3 µs.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.search.lexical.interface import Numbers
 from recollect.orchestrator.search.lexical.lengths import read_varints
+from recollect.orchestrator.search.lexical.matching import Postings
 from recollect.orchestrator.search.lexical.query import Term, match_expression
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.listed import numbers
-
-Numbers = NDArray[np.int64]
-Postings = tuple[Numbers, Numbers]
-"""Memories in ascending order, and how often each holds the term."""
-
-FREQUENCIES_MAX = 65_536
-DRIFT_MAX = 0.2
-"""A frequency is counted anew once the store has grown or shrunk by this share."""
 
 # The first value is the number of texts, the second that of their words.
 TOTALS = "SELECT block FROM memories_fts_data WHERE id = 1"
@@ -114,53 +105,7 @@ def _counted(docs: Numbers) -> Postings:
     return docs[starts], np.diff(np.append(starts, len(docs)))
 
 
-class Frequencies:
-    """In how many memories a term stands, roughly, without counting them at each query.
-
-    Used by all readers; every change happens under the lock.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[int, int]] = OrderedDict()
-
-    def of(self, session: Session, terms: Sequence[Term], texts: int) -> list[int]:
-        """The frequency of each term; of a phrase, that of its rarest word, which bounds it."""
-        words = {word for term in terms for word in _counted_words(term)}
-        found: dict[str, int] = {}
-        with self._lock:
-            for word in words:
-                counted = self._known.get(word)
-                if counted is not None and abs(texts - counted[1]) <= DRIFT_MAX * counted[1]:
-                    found[word] = counted[0]
-                    self._known.move_to_end(word)
-        if missing := sorted(words - found.keys()):
-            counts = _count(session, missing)
-            found |= dict.fromkeys(missing, 0) | counts
-            self._learn(counts, texts)
-        return [
-            (sum if term.kind == "prefix" else min)(found[w] for w in _counted_words(term))
-            for term in terms
-        ]
-
-    # A word that nothing holds is not kept: the next memory may hold it.
-    def _learn(self, counts: dict[str, int], texts: int) -> None:
-        with self._lock:
-            for word, count in counts.items():
-                self._known[word] = (count, texts)
-                self._known.move_to_end(word)
-            while len(self._known) > FREQUENCIES_MAX:
-                self._known.popitem(last=False)
-
-
-def _counted_words(term: Term) -> tuple[str, ...]:
-    """The words whose frequencies make up a term's; a prefix is marked by a star."""
-    if term.kind == "prefix":
-        return (f"{term.tokens[0]}*", *term.tokens[1:])
-    return term.tokens
-
-
-def _count(session: Session, words: Sequence[str]) -> dict[str, int]:
+def count_words(session: Session, words: Sequence[str]) -> dict[str, int]:
     """The frequencies of those words that anything holds."""
     counts: dict[str, int] = dict(
         session.execute(FREQUENCIES, (encode_json(words).decode(),)),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
-from recollect.orchestrator.storage.interface import Session
-from recollect.orchestrator.storage.listed import numbers
 
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -22,20 +20,25 @@ RARELY = 0.05
 """When so many were checked and so few fit, it is better to list what fits, if an index can."""
 LEADING = 4096
 
-# The matches come first and are looked up by number, whatever else there is an index for.
-FITTING = """
-SELECT num FROM (SELECT value AS wanted_num FROM json_each(?)) CROSS JOIN memories
-WHERE num = wanted_num AND {condition}
-"""
-LISTED = "SELECT group_concat(num) FROM memories WHERE {condition}"
+
+class Fitting(Protocol):
+    """Tells what fits a condition."""
+
+    def fitting(self, nums: list[int], condition: Condition) -> set[int]:
+        """Those of some memories that fit."""
+        ...
+
+    def listed(self, condition: Condition) -> Numbers | None:
+        """All that fit, in ascending order, if there is an index to find them by."""
+        ...
 
 
 class Survivors:
     """Checks matches against a condition, the best ones first."""
 
-    def __init__(self, session: Session, condition: Condition) -> None:
-        self._session = session
-        self._sql, self._params = condition
+    def __init__(self, source: Fitting, condition: Condition) -> None:
+        self._source = source
+        self._condition = condition
 
     def best_first(
         self, nums: Numbers, scores: Values, wanted: int, *, chosen: bool
@@ -51,30 +54,16 @@ class Survivors:
         while yielded < wanted and not ranked.spent:
             if listing and checked >= CHECKED_MIN and yielded < RARELY * checked:
                 listing = False  # this is decided once
-                if (listed := self._list_by_index()) is not None:
+                if (listed := self._source.listed(self._condition)) is not None:
                     ranked.keep_only(listed)
             block = max(BLOCK_MIN, 2 * (wanted - yielded), BLOCK_GROWTH * block)
             candidates = ranked.take(block)
-            fitting = self._fitting(candidates)
+            fitting = self._source.fitting(candidates, self._condition)
             checked += len(candidates)
             for num in candidates:
                 if num in fitting and yielded < wanted:
                     yielded += 1
                     yield num
-
-    def _fitting(self, nums: list[int]) -> set[int]:
-        sql = FITTING.format(condition=f"({self._sql})")
-        rows = self._session.execute(sql, (encode_json(nums).decode(), *self._params))
-        return {num for (num,) in rows}
-
-    def _list_by_index(self) -> Numbers | None:
-        """All that fits, in ascending order, if there is an index to find it by."""
-        sql = LISTED.format(condition=f"({self._sql})")
-        plan = self._session.execute(f"EXPLAIN QUERY PLAN {sql}", self._params)
-        if any(str(step[-1]).startswith("SCAN memories") for step in plan):
-            return None
-        [(listed,)] = self._session.execute(sql, self._params)
-        return np.sort(numbers(listed))
 
 
 class _Ranked:

@@ -22,6 +22,7 @@ from recollect.orchestrator.search.vectors.segment import Living, Segment
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Worker, remaining_s
+from recollect.orchestrator.trouble import Trouble, unheard
 
 log = structlog.get_logger()
 
@@ -53,6 +54,7 @@ class Builders:
         state: State,
         lock: threading.Lock,
         take_notes: Callable[[], None],
+        trouble: Trouble = unheard,
     ) -> None:
         self._dimensions, self._sizes, self._files = dimensions, sizes, files
         self._state, self._lock, self._take_notes = state, lock, take_notes
@@ -60,9 +62,19 @@ class Builders:
         self._seal_lock = threading.Lock()
         # Held while segments are merged or rewritten; may be held with the seal lock within.
         self._merge_lock = threading.Lock()
-        self._sealer = Worker("vector-sealing", self._seal_job, threads=1, pause_s=sizes.pause_s)
+        self._trouble = trouble
+        self._sealer = Worker(
+            "vector-sealing", self._seal_job, threads=1, pause_s=sizes.pause_s, trouble=trouble
+        )
+        # How many segments were merged with others or rewritten alone since the start; changed
+        # under the merge lock.
+        self.merged = self.compacted = 0
         self._merger = Worker(
-            "vector-merging", self._merge_job, threads=sizes.threads, pause_s=sizes.pause_s
+            "vector-merging",
+            self._merge_job,
+            threads=sizes.threads,
+            pause_s=sizes.pause_s,
+            trouble=trouble,
         )
 
     @property
@@ -93,6 +105,12 @@ class Builders:
             if not self.busy:
                 return True
         return False
+
+    def due(self) -> list[Living]:
+        """The segments that would be merged or rewritten next, if all were quiet."""
+        with self._lock:
+            self._take_notes()
+            return to_merge(self._state.view.segments, self._sizes.ivf_min, idle=True)
 
     def stop(self, timeout_s: float) -> None:
         """Give up the work in hand."""
@@ -159,7 +177,13 @@ class Builders:
             with self._lock:
                 self._take_notes()
                 sources = to_merge(self._state.view.segments, self._sizes.ivf_min, idle=idle)
-            return bool(sources) and self._merge(sources)
+            if not sources or not self._merge(sources):
+                return False
+            if len(sources) > 1:
+                self.merged += len(sources)
+            else:
+                self.compacted += 1
+            return True
 
     def _merge(self, sources: Sequence[Living]) -> bool:
         """Make one segment of what lives in some; whether that was possible."""
@@ -186,6 +210,7 @@ class Builders:
                     action="merge",
                     name=name,
                 )
+                self._trouble("segment_damaged", "The files of a segment were changed; restart.")
                 return False
         return True
 
@@ -203,6 +228,7 @@ class Builders:
                 )
             except OSError as error:
                 log.error("A segment could not be saved.", action="build", reason=str(error))
+                self._trouble("segment_not_saved", f"A segment could not be saved: {error}.")
                 if rows > max(self._sizes.load_max, self._sizes.head_max):
                     # Too many to be held in memory: the sources stay as they are.
                     raise

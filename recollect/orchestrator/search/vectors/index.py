@@ -1,4 +1,4 @@
-"""The vector index: a head for what is new, sealed segments for the rest.
+"""The vectors in this process: a head for what is new, sealed segments for the rest.
 
 The event loop only appends notes of changes, and so never waits. Whoever looks at the index next, a
 search or a builder, takes the notes in, under a lock that nobody holds for longer than that. A
@@ -24,10 +24,12 @@ from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.search.vectors import scoring
 from recollect.orchestrator.search.vectors.allowed import AllowedCache
 from recollect.orchestrator.search.vectors.builders import Builders, Sizes
-from recollect.orchestrator.search.vectors.scoring import Numbers
+from recollect.orchestrator.search.vectors.interface import Numbers, Upkeep
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Stopped
+from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.trouble import Trouble, unheard
 
 log = structlog.get_logger()
 
@@ -40,7 +42,7 @@ PAUSE_S = 0.25
 CLOSE_TIMEOUT_S = 10.0
 
 
-class VectorIndex:
+class FaissIndex:
     """Nearest neighbours by inner product among the vectors of the living memories."""
 
     def __init__(
@@ -55,7 +57,9 @@ class VectorIndex:
         pause_s: float = PAUSE_S,
         build_threads: int = 1,
         seed: int = 0,
+        trouble: Trouble = unheard,
     ) -> None:
+        """`trouble` is told of what goes wrong in the background, in whatever thread that is."""
         self._dimensions = dimensions
         self._load_max = load_max
         self._files = None if folder is None else SnapshotFolder(folder, model, dimensions)
@@ -67,8 +71,12 @@ class VectorIndex:
         self._state = State(dimensions, min(CHUNK_ROWS, head_max))
         sizes = Sizes(head_max, load_max, ivf_min, pause_s, build_threads, seed)
         self._builders = Builders(
-            dimensions, sizes, self._files, self._state, self._lock, self._take_notes
+            dimensions, sizes, self._files, self._state, self._lock, self._take_notes, trouble
         )
+
+    def seen_by(self, session: Session) -> FaissIndex:
+        # It follows every commit of this orchestrator, and sees what it sees.
+        return self
 
     def __len__(self) -> int:
         return self.count()
@@ -211,6 +219,41 @@ class VectorIndex:
         """Wait until no build or merge is under way or due; whether that was in time."""
         self._builders.look_if_full(self._view())
         return self._builders.settle(timeout_s)
+
+    def maintain(self, timeout_s: float) -> Upkeep:
+        """Seal the head, however small, then merge and rewrite as if all were quiet.
+
+        Not for the event loop: it waits for that, and what is not done in time goes on behind.
+        """
+        rows = sum(part.living for part in self._view().head)
+        merged, compacted = self._builders.merged, self._builders.compacted
+        try:
+            sealed = rows if rows and self._builders.seal(1) else 0
+        except (OSError, Stopped):
+            sealed = 0
+        complete = self._builders.settle(timeout_s)
+        builders = self._builders
+        return Upkeep(sealed, builders.merged - merged, builders.compacted - compacted, complete)
+
+    def upkeep_due(self) -> Upkeep:
+        """What `maintain` would begin with."""
+        rows = sum(part.living for part in self._view().head)
+        due = self._builders.due()
+        merged = len(due) if len(due) > 1 else 0
+        return Upkeep(rows, merged, len(due) - merged, not rows and not due)
+
+    def pairs(self, after: int, upto: int) -> tuple[Numbers, Numbers]:
+        """The numbers behind one and up to another that have a vector, ascending, each with its
+        sequence number."""
+        nums, seqs = [scoring.NO_NUMBERS], [scoring.NO_NUMBERS]
+        for part in self._view().parts:
+            living = part.living_positions()
+            wanted = living[(part.nums[living] > after) & (part.nums[living] <= upto)]
+            nums.append(part.nums[wanted])
+            seqs.append(part.seqs[wanted])
+        found = np.concatenate(nums)
+        order = np.argsort(found)
+        return found[order], np.concatenate(seqs)[order]
 
     def close(self) -> None:
         """Give up the work in the background; what was saved stays, the rest is made anew."""

@@ -13,6 +13,7 @@ GROWTH = 3
 GROWTH_IDLE = 10
 # A segment is rewritten when this share of it is gone.
 TOMBSTONES_SHARE_MAX = 0.3
+TOMBSTONES_SHARE_MAX_IDLE = 0.1
 # One merge takes no more segments than this at once.
 SOURCES_MAX = 64
 
@@ -28,9 +29,10 @@ def to_merge(segments: Sequence[Living], ivf_min: int, *, idle: bool = False) ->
         total += living.living
     if chosen:
         return by_size[:chosen]
+    share = TOMBSTONES_SHARE_MAX_IDLE if idle else TOMBSTONES_SHARE_MAX
     for living in by_size:
         rows = len(living.segment)
-        if rows - living.living > TOMBSTONES_SHARE_MAX * rows:
+        if rows - living.living > share * rows:
             return [living]
         if living.segment.ivf is None and living.living >= ivf_min:
             return [living]

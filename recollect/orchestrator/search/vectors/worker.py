@@ -10,6 +10,8 @@ from collections.abc import Callable
 import faiss
 import structlog
 
+from recollect.orchestrator.trouble import Trouble, unheard
+
 log = structlog.get_logger()
 
 NICENESS = 10
@@ -32,11 +34,19 @@ class Worker:
     """
 
     def __init__(
-        self, name: str, job: Callable[[bool], bool], *, threads: int, pause_s: float
+        self,
+        name: str,
+        job: Callable[[bool], bool],
+        *,
+        threads: int,
+        pause_s: float,
+        trouble: Trouble = unheard,
     ) -> None:
+        """`trouble` is told, in the thread of the work, of what goes wrong."""
         self._job = job
         self._threads = threads
         self._pause_s = pause_s
+        self._trouble = trouble
         self._changed = threading.Condition()
         # Below: touched under the condition alone.
         self._asked = 0
@@ -118,8 +128,9 @@ class Worker:
                     self.go_on()
             except Stopped:
                 return
-            except Exception:
+            except Exception as error:
                 log.exception("Work on the vector index failed.", action=self._thread.name)
+                self._trouble("index_work_failed", f"{self._thread.name} failed: {error!r}.")
             with self._changed:
                 self._answered = asked
                 self._working = False

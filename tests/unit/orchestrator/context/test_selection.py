@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recollect.orchestrator.context.cutting import up_to_a_sentence
 from recollect.orchestrator.context.fencing import CUT_MARK
 from recollect.orchestrator.context.live import LivePiece
-from recollect.orchestrator.tokens import Estimate, TokenCounter
+from recollect.tokens import Estimate, TokenCounter
 from tests.harness.tokenizers import bpe_counter
 from tests.unit.orchestrator.context.attacks import ATTACKS
 from tests.unit.orchestrator.context.consumer import pieces_of

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect.orchestrator.rows import MemoryRow
-from recollect.orchestrator.tokens import Estimate
 from recollect.orchestrator.working.rows import Task, TaskColumns
 from recollect.orchestrator.working.summaries import within
+from recollect.tokens import Estimate
 
 COUNTER = Estimate()
 WORDS = st.text("abcdefghij XYZ0123456789.,\n", min_size=1, max_size=3_000)

@@ -1,0 +1,1 @@
+"""`recollect up`: all processes of this machine under one supervisor."""

@@ -1,0 +1,145 @@
+"""MCP over streamable HTTP: an ASGI endpoint that the gateway serves at `/mcp`."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+import msgspec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from recollect.config.gateway import GatewaySettings
+from recollect.gateway.asking import Backend
+from recollect.gateway.callers import Doorman
+from recollect.gateway.mcp.server import make_server
+from recollect.gateway.mcp.speaking import SPEAKER_IN_SCOPE
+from recollect.gateway.rest import saying
+from recollect.gateway.rest.problems import Refusal, headers_of, status_of
+from recollect.gateway.rest.reading import Bodies, CallerGone
+from recollect.protocol.errors import RecollectError, UnknownOperation
+from recollect.protocol.operations import WhoAmI
+from recollect.web.hosts import LOOPBACK_NAMES, name_of
+
+# A stream on which nothing ever comes would take a connection of each client all the time, and the
+# end of the gateway would wait for all of them.
+NOTHING_TOLD: Final = "Nothing is told here but answers: there is no stream to GET, only POST."
+ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})
+
+
+class Endpoint:
+    """Answers MCP for whoever holds a key, or for this machine where none is needed.
+
+    What a client may do is checked at each request by its key, not by its session; and a session
+    answers only to the key that opened it.
+    """
+
+    def __init__(self, backend: Backend, doorman: Doorman, settings: GatewaySettings) -> None:
+        self._backend = backend
+        self._doorman = doorman
+        self._bodies = Bodies(settings.body_bytes_max)
+        self._manager = StreamableHTTPSessionManager(
+            app=make_server(backend.ask, tokens_max=settings.mcp_tokens_max),
+            # Nothing is told before the answer, so one body is enough for it.
+            json_response=True,
+            security_settings=security_of(settings),
+            session_idle_timeout=settings.mcp_idle_s,
+            max_request_body_size=settings.body_bytes_max,
+            max_sessions=settings.mcp_sessions_max,
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Answers while this is entered; once."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        sent = dict(scope["headers"])
+        try:
+            speaker = saying.speaker_of(sent, self._doorman, saying.request_id_of(sent))
+            if scope["method"] == "GET":
+                raise Refusal(UnknownOperation(NOTHING_TOLD), 405, (b"allow", b"POST, DELETE"))
+            if speaker.bearer is not None and opens_session(Headers(scope=scope)):
+                # A session takes room: nobody gets one for a key that is none.
+                await self._backend.ask(WhoAmI(), speaker)
+            if scope["method"] == "POST":
+                # Nothing is begun, and no session opened, before all of it is there.
+                receive = again(await self._bodies.read(sent, receive), receive)
+        except RecollectError as error:
+            await refused(error)(scope, receive, send)
+            return
+        except Refusal as refusal:
+            response = refused(refusal.error, refusal.status)
+            response.raw_headers.extend(refusal.headers)
+            await response(scope, receive, send)
+            return
+        except CallerGone:
+            return
+        heard: dict[str, Any] = {**scope, SPEAKER_IN_SCOPE: speaker}
+        if speaker.bearer is not None:
+            heard["user"] = holder_of(speaker.bearer)
+        await self._manager.handle_request(heard, receive, send)
+
+
+def make_endpoint(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Endpoint:
+    """The endpoint; `running()` must be entered around the time that it is asked."""
+    return Endpoint(backend, doorman, settings)
+
+
+def security_of(settings: GatewaySettings) -> TransportSecuritySettings:
+    """What the transport itself lets through, behind the guard of the gateway: the names and
+    origins that it was told, as far as they can be listed."""
+    own = {*LOOPBACK_NAMES, name_of(settings.host), settings.host.strip("[]").lower()}
+    names = sorted(own | {name.lower() for name in settings.hosts_allowed})
+    spelled = [f"[{name}]" if ":" in name else name for name in names if name]
+    return TransportSecuritySettings(
+        # Bound to every address it has names that cannot be listed; the guard knows them.
+        enable_dns_rebinding_protection=settings.host.strip("[]") not in ANY_ADDRESS,
+        allowed_hosts=[form for name in spelled for form in (name, f"{name}:*")],
+        allowed_origins=list(settings.origins_allowed),
+    )
+
+
+def opens_session(headers: Headers) -> bool:
+    """Whether a request begins a session: it has none yet, and its version knows sessions."""
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    return MCP_SESSION_ID_HEADER not in headers and (
+        version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+    )
+
+
+def holder_of(bearer: str) -> AuthenticatedUser:
+    """Somebody by their key, as the transport tells the holders of sessions apart."""
+    digest = hashlib.sha256(bearer.encode()).hexdigest()
+    return AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """What is received once more by whoever reads a body that was read already."""
+    whole: Message | None = {"type": "http.request", "body": body, "more_body": False}
+
+    async def receive_again() -> Message:
+        nonlocal whole
+        if whole is None:
+            return await receive()
+        message, whole = whole, None
+        return message
+
+    return receive_again
+
+
+def refused(error: RecollectError, status: int | None = None) -> Response:
+    """An error that came before any MCP, as HTTP shows it."""
+    status = status_of(error) if status is None else status
+    response = Response(msgspec.json.encode(error.reply()), status, media_type="application/json")
+    response.raw_headers.extend(headers_of(error, status))
+    return response

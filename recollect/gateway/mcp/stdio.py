@@ -1,0 +1,45 @@
+"""MCP over stdin and stdout: for one client that started this process, until it closes stdin."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from mcp.server.stdio import stdio_server
+
+from recollect.client.encoding import Speaker
+from recollect.client.places import Find
+from recollect.gateway.asking import Backend
+from recollect.gateway.mcp.server import make_server
+from recollect.gateway.mcp.speaking import Given
+from recollect.protocol.operation import Operation
+
+R = TypeVar("R")
+
+# A model waits for the answer; that nobody is there should not take it long to learn.
+CONNECT_S = 0.25
+
+
+class Following:
+    """Asks the orchestrator wherever it is by now.
+
+    Nobody watches over this process as over the gateway, so each request looks anew.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    async def ask(self, operation: Operation[R], speaker: Speaker, /) -> R:
+        """Carry out an operation for somebody; raises its error."""
+        await self._backend.follow()
+        return await self._backend.ask(operation, speaker)
+
+
+async def serve(find: Find, *, timeout_s: float, tokens_max: int, given: Given) -> None:
+    """Serve until stdin ends. That no orchestrator runs is said by each answer, not here."""
+    backend = Backend(find, timeout_s=timeout_s, connect_s=CONNECT_S, lends_key=True)
+    try:
+        server = make_server(Following(backend).ask, tokens_max=tokens_max, given=given)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+    finally:
+        await backend.close()

@@ -1,0 +1,1 @@
+"""REST: a route for every declared operation; nothing is written per operation."""

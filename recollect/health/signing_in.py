@@ -1,0 +1,101 @@
+"""Who may look, and who may change something.
+
+There is one token, in a file that only its owner reads. On loopback everybody on the machine may
+look, without it; to change anything one signs in with it. Beyond loopback nothing is shown without.
+A browser that signed in has a cookie: the moment until which it holds, signed with the token. So a
+session outlives a restart, and ends when the token is exchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+
+from recollect.web.hosts import is_loopback
+
+TOKEN_BYTES = 32
+COOKIE = "recollect_session"
+SIGNING = b"recollect session v1"
+
+
+def token_in(path: Path) -> str:
+    """The token in a file, which is made if it is not there."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        token = path.read_text().strip()
+        if token:
+            return token
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token + "\n")
+    return token
+
+
+class Doorkeeper:
+    """Knows the token, and tells who has signed in."""
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        host: str,
+        session_s: float,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        """`host` is what the process is bound to."""
+        self._token = token.encode()
+        self._key = hmac.digest(self._token, SIGNING, hashlib.sha256)
+        self._session_s = session_s
+        self._now_s = now_s
+        self.viewing_is_free = is_loopback(host)
+
+    @property
+    def session_s(self) -> int:
+        """How long a cookie holds."""
+        return int(self._session_s)
+
+    def accepts(self, token: str) -> bool:
+        """Whether this is the token."""
+        return hmac.compare_digest(token.encode(), self._token)
+
+    def new_cookie(self) -> str:
+        """What a browser that signed in is given; under the name `COOKIE`."""
+        until = str(int(self._now_s() + self._session_s))
+        return f"{until}.{self._signature(until)}"
+
+    def knows(self, cookie: str) -> bool:
+        """Whether a cookie is one of ours and still holds."""
+        until, _, signature = cookie.partition(".")
+        if not hmac.compare_digest(signature.encode(), self._signature(until).encode()):
+            return False
+        return until.isdigit() and int(until) > self._now_s()
+
+    def signed_in(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request comes from somebody who has signed in, by cookie or by token."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.accepts(given.strip()):
+            return True
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return morsel is not None and self.knows(morsel.value)
+
+    def may_view(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request may be shown anything."""
+        return self.viewing_is_free or self.signed_in(headers)
+
+    def may_change(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request may change anything: only after signing in, wherever it comes from."""
+        return self.signed_in(headers)
+
+    def _signature(self, until: str) -> str:
+        return hmac.new(self._key, until.encode(), hashlib.sha256).hexdigest()

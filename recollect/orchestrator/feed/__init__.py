@@ -1,0 +1,1 @@
+"""The change feed: the journal read in order, with a live end that wakes those who wait."""

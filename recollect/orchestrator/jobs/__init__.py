@@ -1,0 +1,1 @@
+"""Jobs and their runs, as the orchestrator keeps them for the scheduler."""

@@ -1,0 +1,1 @@
+-- Nothing: what PostgreSQL gets here for searching, SQLite and FAISS have.

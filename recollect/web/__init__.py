@@ -1,0 +1,1 @@
+"""What every process with a web side needs: whose names it answers to, and where it listens."""
