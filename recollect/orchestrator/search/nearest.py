@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import Scope
-from recollect.orchestrator.search.scopes import Hits, Scopes
+from recollect.orchestrator.search.scopes import HOME_NUMS_MAX, Estimate, Hits, Scopes
 from recollect.orchestrator.search.vectors import Held, Numbers, VectorIndex
 from recollect.orchestrator.storage.interface import Session
 
@@ -21,6 +21,12 @@ SELECT_AMONG = "SELECT num FROM memories WHERE num IN ({marks}) AND {condition}"
 WEAK_SHARE = 0.1
 """A scope that leaves at least this share of all is searched inside the index."""
 MARKS_MAX = 1_000
+
+
+LISTED_WEAK_MAX = 20_000
+ASKED_OFTEN = 8
+"""A scope of no more memories that is asked for so often is listed, although it leaves many: the
+list is made once and then kept up."""
 
 
 class NearestInProcess(Scopes):
@@ -35,11 +41,21 @@ class NearestInProcess(Scopes):
             return self._widely(session, held, vector, k, scope, k + k // 4)
         allowed = self.home(session, scope) if scope.narrow == scope.namespace else None
         if allowed is None:
-            share, _ = self.share(session, scope.narrow)
-            if share >= WEAK_SHARE:
-                return self._widely(session, held, vector, k, scope, int(2 * k / share))
+            estimate = self.estimate(session, scope.narrow)
+            if estimate.share >= WEAK_SHARE and not _worth_listing(estimate):
+                return self._widely(session, held, vector, k, scope, int(2 * k / estimate.share))
             allowed = self.listed(session, scope.narrow)
         return self._widely(session, held, vector, k, scope, k + k // 4, allowed)
+
+    def at_hand(self, scope: Scope, seq: int) -> bool:
+        """Whether what is in a scope is known already, but for a few of the changes up to a last
+        one, so that finding the nearest is quick."""
+        narrow = scope.narrow
+        if narrow is None:
+            return True
+        if narrow == scope.namespace and self.is_listed(narrow, seq, HOME_NUMS_MAX):
+            return True
+        return self.is_listed(narrow, seq)
 
     def _widely(
         self,
@@ -61,6 +77,10 @@ class NearestInProcess(Scopes):
             if len(found) >= k or len(hits) < wanted:
                 return found[:k]
             wanted *= 4
+
+
+def _worth_listing(estimate: Estimate) -> bool:
+    return estimate.asked >= ASKED_OFTEN and estimate.number <= LISTED_WEAK_MAX
 
 
 def among(session: Session, nums: Sequence[int], condition: Condition) -> set[int]:

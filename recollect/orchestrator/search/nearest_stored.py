@@ -29,6 +29,10 @@ class NearestStored(Scopes):
         held = index.seen_by(session)
         few = False
         if scope.narrow is not None and held.are_many():
-            share, most = self.share(session, scope.narrow)
-            few = share * most <= EXACT_MAX or k > WALKED_MAX * share
+            estimate = self.estimate(session, scope.narrow)
+            few = estimate.number <= EXACT_MAX or k > WALKED_MAX * estimate.share
         return held.find(vector, k, scope.condition, few=few)
+
+    def at_hand(self, scope: Scope, seq: int) -> bool:
+        """What is in a scope is known to the database alone."""
+        return False

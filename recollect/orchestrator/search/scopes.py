@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from recollect.orchestrator.cache.weighed import WeighedCache
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import Scope
@@ -29,12 +29,30 @@ FROM memories WHERE num IN ({marks})
 SAMPLE_NUMS = 256
 HOME_NUMS_MAX = 20_000
 """A namespace of no more memories is ranked by how common words are within it."""
-LISTS_KEPT_MAX = 32
+LISTS_KEPT_MAX = 1_024
 LIST_NUMS_KEPT_MAX = 200_000
+NUMS_KEPT_MAX = 4_000_000
+"""In all lists together: eight bytes each."""
+CHANGES_MAX = 512
+"""After more changes than these a list is made anew rather than added to."""
+FEW_CHANGES = 64
+"""To add these to a list takes no time to speak of."""
+# What was changed since, as far as it fits now. The journal may have been trimmed meanwhile: then
+# it has fewer entries than there were changes.
+SELECT_CHANGED = """
+SELECT (SELECT count(*) FROM journal WHERE seq > ?), string_agg(CAST(num AS TEXT), ',')
+FROM memories WHERE id IN (SELECT subject FROM journal WHERE seq > ?) AND {condition}
+"""
+ESTIMATES_KEPT_MAX = 4_096
+SHARE_GROWTH_MAX = 1.1
+"""An estimate holds until there are more memories than then by this much."""
 # Reads move these without a change that is counted, so a list by them is never kept.
 UNCOUNTED = ("access_count", "last_access_us", "fades_us")
+# This one changes with its session, in one entry of the journal for all its memories.
+CHANGED_TOGETHER = "session_id"
 
 Hits = list[tuple[int, float]]
+Key = tuple[Any, ...]
 
 
 class Nearest(Protocol):
@@ -50,15 +68,52 @@ class Nearest(Protocol):
         """The memories of the scope's namespace, in ascending order; None if they are many."""
         ...
 
+    def at_hand(self, scope: Scope, seq: int) -> bool:
+        """Whether what is in a scope is known already, but for a few of the changes up to a last
+        one, so that finding the nearest is quick."""
+        ...
+
+
+class Estimate(NamedTuple):
+    """About how much of all memories a condition leaves."""
+
+    share: float
+    last: int
+    """The number of the last change when that was estimated."""
+    asked: int
+    """How often it was asked for since."""
+
+    @property
+    def number(self) -> float:
+        """About how many that are, at the most."""
+        return self.share * self.last
+
+
+class KeptList(NamedTuple):
+    """What was in a scope, in ascending order."""
+
+    seq: int
+    """The change up to which nothing that fits is missing."""
+    nums: Numbers | None
+    """None if they are too many to be listed."""
+    listed_seq: int
+    """When all was listed anew. What no longer fits since is still among them."""
+
+    @property
+    def size(self) -> int:
+        return 1 if self.nums is None else 1 + len(self.nums)
+
 
 class Scopes:
     """Looks into scopes. Any thread may use it."""
 
     def __init__(self, randomness: random.Random) -> None:
         self._randomness = randomness
-        # Lists of scopes asked for lately, each good until the next change. Only a shortcut:
-        # threads may overwrite each other's.
-        self._lists: OrderedDict[tuple[Any, ...], tuple[int, Numbers | None]] = OrderedDict()
+        self._lists: WeighedCache[Key, KeptList] = WeighedCache(
+            entries_max=LISTS_KEPT_MAX, weight_max=NUMS_KEPT_MAX
+        )
+        # Estimates by their condition. Only a shortcut: threads may overwrite each other's.
+        self._estimates: dict[Key, Estimate] = {}
 
     def home(self, session: Session, scope: Scope) -> Numbers | None:
         """The memories of the scope's namespace, in ascending order; None if they are many."""
@@ -66,46 +121,98 @@ class Scopes:
             return None
         return self.listed(session, scope.namespace, HOME_NUMS_MAX)
 
-    def share(self, session: Session, condition: Condition) -> tuple[float, int]:
-        """About how much of all memories fits a condition, and how many there are at the most."""
+    def estimate(self, session: Session, condition: Condition) -> Estimate:
+        """About how much of all memories fits a condition."""
         [(last, _)] = session.execute(READ_LEDGER)
-        count = min(SAMPLE_NUMS, int(last))
+        key = (condition[0], *condition[1])
+        kept = self._estimates.get(key)
+        if kept is not None and kept.last <= last <= SHARE_GROWTH_MAX * kept.last:
+            kept = kept._replace(asked=kept.asked + 1)
+        else:
+            kept = Estimate(self._sampled(session, condition, int(last)), int(last), 1)
+            if len(self._estimates) >= ESTIMATES_KEPT_MAX:
+                self._estimates.clear()
+        self._estimates[key] = kept
+        return kept
+
+    def _sampled(self, session: Session, condition: Condition, last: int) -> float:
+        count = min(SAMPLE_NUMS, last)
         if not count:
-            return 0.0, 0
-        sample = [self._randomness.randint(1, int(last)) for _ in range(count)]
+            return 0.0
+        sample = [self._randomness.randint(1, last) for _ in range(count)]
         sql, params = condition
         marks = ", ".join("?" for _ in sample)
         statement = SAMPLE.format(condition=sql, marks=marks)
         [(seen, fitting)] = session.execute(statement, (*params, *sample))
-        return (float(fitting) / seen if seen else 0.0), int(last)
+        return float(fitting) / seen if seen else 0.0
+
+    def is_listed(self, condition: Condition, seq: int, most: int | None = None) -> bool:
+        """Whether the list of a condition is at hand, and little has changed since."""
+        kept = self._lists.get((most, condition[0], *condition[1]))
+        return (
+            kept is not None
+            and kept.nums is not None
+            and seq <= min(kept.seq + FEW_CHANGES, kept.listed_seq + CHANGES_MAX)
+        )
 
     def listed(
         self, session: Session, condition: Condition, most: int | None = None
     ) -> Numbers | None:
-        """The numbers that fit a condition, in ascending order; None if there are too many."""
+        """The numbers that fit a condition, in ascending order; None if there are too many.
+
+        A few that did fit, and do not any more, may be among them.
+        """
         sql, params = condition
         key = (most, sql, *params)
         [(seq, _)] = session.execute(READ_LEDGER)
         kept = self._lists.get(key)
-        if kept is not None and kept[0] == seq:
-            return kept[1]
-        if most is None:
-            statement, bound = SELECT_NUMS.format(condition=sql), params
-        else:
-            statement, bound = SELECT_SOME_NUMS.format(condition=sql), [*params, most + 1]
-        [(listed,)] = session.execute(statement, bound)
-        nums: Numbers | None = np.sort(numbers(listed))
-        assert nums is not None
-        # The index knows a list again that surely stays as it is.
-        nums.flags.writeable = False
-        if most is not None and len(nums) > most:
-            nums = None
+        if kept is not None and kept.seq == seq:
+            return kept.nums
+        now = None
+        if kept is not None and kept.seq < seq <= kept.listed_seq + CHANGES_MAX:
+            now = _caught_up(session, condition, most, kept, int(seq))
+        if now is None:
+            now = KeptList(int(seq), _listed_anew(session, condition, most), int(seq))
         lasting = not any(column in sql for column in UNCOUNTED)
-        if lasting and (nums is None or len(nums) <= LIST_NUMS_KEPT_MAX):
-            self._lists[key] = (seq, nums)
-            while len(self._lists) > LISTS_KEPT_MAX:
-                try:
-                    self._lists.popitem(last=False)
-                except KeyError:
-                    break
-        return nums
+        newest = kept is None or kept.seq < seq
+        if lasting and newest and now.size <= LIST_NUMS_KEPT_MAX:
+            self._lists.keep(key, now, now.size)
+        return now.nums
+
+
+def _listed_anew(session: Session, condition: Condition, most: int | None) -> Numbers | None:
+    sql, params = condition
+    if most is None:
+        statement, bound = SELECT_NUMS.format(condition=sql), params
+    else:
+        statement, bound = SELECT_SOME_NUMS.format(condition=sql), [*params, most + 1]
+    [(listed,)] = session.execute(statement, bound)
+    return _lasting(np.sort(numbers(listed)), most)
+
+
+def _caught_up(
+    session: Session, condition: Condition, most: int | None, kept: KeptList, seq: int
+) -> KeptList | None:
+    """A list with what has come to fit since it was made; None if that cannot be told."""
+    sql, params = condition
+    if CHANGED_TOGETHER in sql:
+        return None
+    if kept.nums is None:
+        return kept._replace(seq=seq)
+    statement = SELECT_CHANGED.format(condition=sql)
+    [(changes, listed)] = session.execute(statement, (kept.seq, kept.seq, *params))
+    if changes < seq - kept.seq:
+        return None
+    nums: Numbers | None = kept.nums
+    fresh = np.setdiff1d(numbers(listed), kept.nums)
+    if len(fresh):
+        nums = _lasting(np.union1d(kept.nums, fresh), most)
+    return KeptList(seq, nums, kept.listed_seq)
+
+
+def _lasting(nums: Numbers, most: int | None) -> Numbers | None:
+    if most is not None and len(nums) > most:
+        return None
+    # The index knows a list again that surely stays as it is.
+    nums.flags.writeable = False
+    return nums

@@ -57,8 +57,10 @@ class SearchService:
         self._validator = validator
         self._accesses = accesses
         self._at_hand = RowsAtHand(store, accesses)
-        # About how long the index takes for a search, as lately seen by whichever thread.
+        # About how long finding the nearest takes, of all and within a scope that is at hand, as
+        # lately seen by whichever thread.
         self._index_s = 0.0
+        self._scoped_s = 0.0
 
     @reads(SearchMemory)
     async def search_memory(self, call: Call, operation: SearchMemory) -> records.MemoriesFound:
@@ -116,15 +118,27 @@ class SearchService:
             return self._nearest_then(call, operation, meaning, vector, scope, moment_us, wanted)
         if vector is None:
             return self._nearest_later(call, operation, meaning, None, scope, wanted)
-        if scope.narrow is None and self._storage.inline_reads and self._index_s <= INLINE_S_MAX:
+        if self._is_quick(scope):
             # Quicker than a thread could be woken to do it.
             ready = vector
             near = self._storage.read_inline(
-                lambda session: self._near_at_hand(session, meaning, ready, wanted, call.now_us)
+                lambda session: self._near_at_hand(
+                    session, meaning, ready, scope, wanted, call.now_us
+                )
             )
             if near is not None:
                 return self._answer(call, operation, near[offset:], k, offset, "semantic")
         return self._nearest_later(call, operation, meaning, vector, scope, wanted)
+
+    def _is_quick(self, scope: Scope) -> bool:
+        """Whether the event loop may find the nearest itself."""
+        if not self._storage.inline_reads:
+            return False
+        if scope.narrow is None:
+            return self._index_s <= INLINE_S_MAX
+        return self._scoped_s <= INLINE_S_MAX and self._nearest.at_hand(
+            scope, self._storage.committed_seq
+        )
 
     async def _nearest_later(
         self,
@@ -158,10 +172,19 @@ class SearchService:
         return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
 
     def _near_at_hand(
-        self, session: Session, meaning: Meaning, vector: Vectors, wanted: int, now_us: int
+        self,
+        session: Session,
+        meaning: Meaning,
+        vector: Vectors,
+        scope: Scope,
+        wanted: int,
+        now_us: int,
     ) -> Found | None:
-        """The nearest of all; None if some that were found are no longer there."""
-        hits = self._search(session, meaning, vector, wanted)
+        """The nearest of a scope; None if some that were found are no longer there."""
+        if scope.narrow is None:
+            hits = self._search(session, meaning, vector, wanted)
+        else:
+            hits = self._search_within(session, meaning, vector, scope, wanted)
         known = self._at_hand.of(session, [num for num, _ in hits])
         found: Found = [
             (known[num], score)
@@ -176,6 +199,16 @@ class SearchService:
         began_s = time.perf_counter()
         hits = meaning.index.seen_by(session).search(vector, wanted)
         self._index_s += (time.perf_counter() - began_s - self._index_s) / 8
+        return hits
+
+    def _search_within(
+        self, session: Session, meaning: Meaning, vector: Vectors, scope: Scope, wanted: int
+    ) -> list[tuple[int, float]]:
+        at_hand = self._nearest.at_hand(scope, self._storage.committed_seq)
+        began_s = time.perf_counter()
+        hits = self._nearest.find(session, meaning.index, vector, wanted, scope)
+        if at_hand:
+            self._scoped_s += (time.perf_counter() - began_s - self._scoped_s) / 8
         return hits
 
     def _near_rows(
@@ -196,9 +229,8 @@ class SearchService:
             ]
             if len(found) >= wanted or len(hits) < more:
                 return found[:wanted]
-        return self._store.rows_of(
-            session, self._nearest.find(session, meaning.index, vector, wanted, scope)
-        )
+        hits = self._search_within(session, meaning, vector, scope, wanted)
+        return self._store.rows_of(session, hits)
 
     def _answer(
         self,
@@ -215,10 +247,12 @@ class SearchService:
         results: list[Any] = []
         for memory, score in fitting[:limit]:
             if isinstance(memory, CachedMemory):
-                row, record = memory.row, with_strength(memory.lasting, memory.row, call.now_us)
+                row = memory.row
+                result: dict[str, Any] = with_strength(memory.lasting, row, call.now_us)  # type: ignore[assignment]
             else:
-                row, record = memory, record_of(memory, call.now_us)
-            result: dict[str, Any] = {**record, "score": score}
+                row = memory
+                result = record_of(memory, call.now_us)  # type: ignore[assignment]
+            result["score"] = score
             if operation.explain:  # type: ignore[attr-defined]
                 result["explanation"] = {part: score}
             results.append(result)

@@ -124,6 +124,7 @@ STATEMENTS = {
     "rows of memories": rows.SELECT_BY_NUMS.format(marks="?, ?"),
     "authors": authors.FIND.format(condition=namespace_condition("user:a")[0]),
     "who fits a filter": nearest.SELECT_AMONG.format(marks="?, ?", condition=ALIVE),
+    "what changed lately": scopes.SELECT_CHANGED.format(condition=ALIVE),
     "a sample": scopes.SAMPLE.format(marks="?, ?", condition=ALIVE),
     "turns before": neighbours.BEFORE.format(condition=ALIVE),
     "turns after": neighbours.AFTER.format(condition=ALIVE),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import numpy.typing as npt
 
+from recollect.orchestrator.cache.weighed import WeighedCache
 from recollect.orchestrator.search.vectors.scoring import Numbers
 
-KEPT_MAX = 8
+KEPT_MAX = 1_024
+NUMS_KEPT_MAX = 4_000_000
 
 
 class Allowed:
@@ -49,7 +49,9 @@ class AllowedCache:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[Numbers, Allowed]] = OrderedDict()
+        self._kept: WeighedCache[int, tuple[Numbers, Allowed]] = WeighedCache(
+            entries_max=KEPT_MAX, weight_max=NUMS_KEPT_MAX
+        )
 
     def prepared(self, nums: Numbers) -> Allowed:
         """The filter made of these numbers, now or before."""
@@ -59,7 +61,5 @@ class AllowedCache:
         if kept is not None:
             return kept[1]
         allowed = Allowed(nums, lasting=True)
-        self._kept[id(nums)] = (nums, allowed)
-        while len(self._kept) > KEPT_MAX:
-            self._kept.popitem(last=False)
+        self._kept.keep(id(nums), (nums, allowed), 1 + len(nums))
         return allowed

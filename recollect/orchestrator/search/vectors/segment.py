@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from recollect.orchestrator.cache.weighed import WeighedCache
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.search.vectors import bitmaps, scoring
 from recollect.orchestrator.search.vectors.allowed import Allowed
@@ -23,7 +24,10 @@ SURVIVORS_EXACT_MAX = 2_048
 SURVIVOR_NS = 100.0
 # Numbers are looked up in a table while it has at most this many places for one that is taken.
 TABLE_SPARSITY_MAX = 8
-SELECTIONS_KEPT_MAX = 8
+SELECTIONS_KEPT_MAX = 1_024
+SELECTED_KEPT_MAX = 4
+"""All selections of a segment together select no more than this many times its rows."""
+SELECTED_KEPT_MIN = 65_536
 
 
 class Segment:
@@ -76,7 +80,10 @@ class Living:
         self.living = len(segment) if bits is None else bitmaps.size_of(bits)
         self._everything = Selection(len(segment), self.living, bits=bits)
         # By the identity of a filter, which is kept with it so that no other can take its place.
-        self._selections: dict[int, tuple[Allowed, Selection]] = {}
+        self._selections: WeighedCache[int, tuple[Allowed, Selection]] = WeighedCache(
+            entries_max=SELECTIONS_KEPT_MAX,
+            weight_max=max(SELECTED_KEPT_MIN, SELECTED_KEPT_MAX * len(segment)),
+        )
 
     @property
     def nums(self) -> Numbers:
@@ -141,9 +148,9 @@ class Living:
             return kept[1]
         selection = self._select(allowed)
         if allowed.lasting:
-            while len(self._selections) >= SELECTIONS_KEPT_MAX:
-                self._selections.pop(next(iter(self._selections), 0), None)
-            self._selections[id(allowed)] = (allowed, selection)
+            # What FAISS asks is one bit for each row, whatever is selected.
+            weight = 1 + selection.count + len(self.segment) // 64
+            self._selections.keep(id(allowed), (allowed, selection), weight)
         return selection
 
     def search(self, query: Vectors, k: int, selection: Selection, total: int) -> Found:
