@@ -104,17 +104,17 @@ class _Ranked:
         top = np.ones(len(self._nums), dtype=np.bool_)
         if len(self._nums) > count:
             # Matches of the rarest terms come first and have the highest scores, so most of the
-            # others fall below the best of those.
-            at_least = _kth_best(self._values[: count + LEADING], count)
-            high = self._values[self._values >= at_least]
+            # others fall below the best of those. Many may be its equals, as among texts made by
+            # one template: numpy takes ten times as long to part what hardly differs.
+            leading = np.sort(self._values[: count + LEADING])
+            bound = leading[len(leading) - count]
+            higher = self._values[self._values > bound]
+            if len(higher) >= count:
+                at = len(higher) - count
+                bound = np.partition(higher, at)[at]
             # All that have the same score go together, so repeated numbers do too.
-            top = self._values >= _kth_best(high, count)
+            top = self._values >= bound
         nums, first = np.unique(self._nums[top], return_index=True)
         values = self._values[top][first]
         self._nums, self._values = self._nums[~top], self._values[~top]
         self._sorted = nums[np.lexsort((-nums, -values))].tolist()
-
-
-def _kth_best(values: Values, k: int) -> float:
-    at = len(values) - k
-    return float(np.partition(values, at)[at])
