@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from recollect.orchestrator.search.ranking import (
     read_query,
 )
 from recollect.orchestrator.search.scope import Scope, Scoping
-from recollect.orchestrator.services.searching import check_threshold
+from recollect.orchestrator.services.searching import INLINE_S_MAX, check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -75,6 +76,8 @@ class RecallService:
         self._validator = validator
         self._accesses = accesses
         self._neighbours = Neighbours(store)
+        # About how long it takes to understand a question, as lately seen by whichever thread.
+        self._intent_s = 0.0
 
     @reads(Recall)
     async def recall(self, call: Call, operation: Recall) -> records.MemoriesFound:
@@ -99,13 +102,7 @@ class RecallService:
             only=only,
         )
         scope = then if moment_us is None else unchanged(then, moment_us)
-        intent = await self._storage.read(
-            lambda session: read_query(
-                operation.query,
-                self._authors.within(session, scope.namespace),
-                moment_us or call.now_us,
-            )
-        )
+        intent = await self._intent(operation.query, scope, moment_us or call.now_us)
         meaning = self._store.meanings.current
         words = intent.search_text
         lexical, vector = await asyncio.gather(
@@ -147,6 +144,20 @@ class RecallService:
         if not (offset >= 0 and self._depth <= depth <= self._validator.limits.page_items_max):
             raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
         return offset, depth
+
+    async def _intent(self, query: str, scope: Scope, now_us: int) -> Intent:
+        """What a question asks for, knowing who has written in its scope."""
+
+        def read(session: Session) -> Intent:
+            began_s = time.perf_counter()
+            intent = read_query(query, self._authors.within(session, scope.namespace), now_us)
+            self._intent_s += (time.perf_counter() - began_s - self._intent_s) / 8
+            return intent
+
+        if self._storage.inline_reads and self._intent_s <= INLINE_S_MAX:
+            # Quicker than a thread could be woken to do it.
+            return self._storage.read_inline(read)
+        return await self._storage.read(read)
 
     async def _by_words(self, words: str, scope: Scope, depth: int) -> Hits:
         return await self._storage.read(
