@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +26,7 @@ from recollect.orchestrator.search.ranking import (
     read_query,
     traits,
 )
-from recollect.orchestrator.search.ranking.texts import tells_time
+from recollect.orchestrator.search.ranking.texts import specifics, tells_time
 
 NOW_US = int(datetime(2024, 6, 12, 15, tzinfo=UTC).timestamp()) * 1_000_000
 PEOPLE = ["Ann", "Bo", "Melanie"]
@@ -400,3 +401,20 @@ def test_diversity_puts_what_differs_before_what_repeats() -> None:
 def test_what_is_to_be_done_is_nobody_s_short_name(query: str, meant: set[str]) -> None:
     known = ["planner", "deployer", "walter", "alexandra"]
     assert set(read_query(query, known, NOW_US).authors) == meant
+
+
+# As the rule is said: a capital within a sentence, that is not `I`; or a quotation; or a number.
+SPECIFIC = re.compile(
+    r"(?<![.!?:\u2026\"\u201c] )(?<!^)\b(?!I\b)[A-Z][\w'\u2019-]+"
+    r"|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]"
+)
+PIECES = (
+    *("Anna", "O'Brien", "McX", "I", "I'm", "Bo-Li", "\u00c9va", "A", "ab", "_A", "7", "42"),
+    *(" ", ". ", "! ", ": ", "\u2026 ", '"', '" ', "\u201c", "\u201d", "-", "'", "\u2019", "\n"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_names_quotations_and_numbers_are_counted_up_to_two(text: str) -> None:
+    found = len(set(SPECIFIC.findall(text))) + len(re.findall(r"\d+", text))
+    assert specifics(text) == min(2, found)

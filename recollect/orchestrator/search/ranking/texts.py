@@ -16,6 +16,7 @@ TRAITS_CACHED_MAX = 4_096
 OPENING_CHARACTERS_MAX = 40
 PASSAGES_MAX = 32
 PASSAGE_WORDS_MIN = 3
+_QUOTES = ('"', "\u201c")
 
 # "Thanks, Caroline!" names who is spoken to, who is rarely whom the text is about. A model of
 # sentences weighs a name heavily, so that a question about Caroline would find what others say to
@@ -32,11 +33,13 @@ _fillings = re.compile(r" (?:so much|a lot|a bunch|again|there)$")
 _last_piece = re.compile(r"(?:^|[.!?,;:\n] ?)([^.!?,;:\n]*)$")
 _between_sentences = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\"')\]]*\s+|\n+")
 _words = re.compile(r"\w+").findall
-_name_or_quotation = re.compile(
-    r"(?<![.!?:\u2026\"\u201c] )(?<!^)\b(?!I\b)[A-Z][\w'\u2019-]+"
-    r"|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]"
-)
-_number = re.compile(r"\d+").findall
+# A name begins with a capital within a sentence. What stands before it is looked at where one was
+# found: a pattern that looked back from every letter would take several times as long.
+_name_or_quotation = re.compile(r"[A-Z][\w'\u2019-]+|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]").search
+_begins_sentence = frozenset(f"{mark} " for mark in '.!?:\u2026"\u201c')
+_myself = re.compile(r"I\b").match
+_number = re.compile(r"\d+").finditer
+_digit = re.compile(r"\d").search
 _TIME_WORDS = """
 yesterday today tonight tomorrow ago last next recent recently just soon since until
 day night week weekend month year hour minute decade
@@ -147,11 +150,40 @@ def _traits(text: str) -> Traits:
     if "?" in plain or "\uff1f" in plain:
         sentences = [part.strip() for part in _between_sentences.split(plain)]
         asking = sum(len(part) for part in sentences if part.endswith(("?", "\uff1f")))
-    found = len(set(_name_or_quotation.findall(plain))) + len(_number(plain))
     return Traits(
         asks=asking / max(1, len(plain.strip())) if asking else 0.0,
-        specifics=min(2, found) / 2,
+        specifics=specifics(plain) / 2,
     )
+
+
+def specifics(text: str) -> int:
+    """How many names, quotations and numbers a text holds, up to two."""
+    found = 0
+    for _ in _number(text):
+        found += 1
+        if found == 2:
+            return 2
+    named: str | None = None
+    match = _name_or_quotation(text)
+    while match is not None:
+        start, what = match.start(), match[0]
+        if what[0] in _QUOTES or _is_name(text, start):
+            if what != named:
+                found += 1
+            if found == 2:
+                return 2
+            named = what
+            start = match.end() - 1
+        match = _name_or_quotation(text, start + 1)
+    return found
+
+
+def _is_name(text: str, start: int) -> bool:
+    """Whether the capital there begins a word, but not a sentence, and is not the word `I`."""
+    if start == 0 or text[start - 2 : start] in _begins_sentence:
+        return False
+    before = text[start - 1]
+    return not (before.isalnum() or before == "_" or _myself(text, start))
 
 
 def forget() -> None:
@@ -169,4 +201,4 @@ def tells_time(content: str) -> bool:
 def _tells_time(text: str) -> bool:
     if not _time_words.isdisjoint(_words(text.lower())):
         return True
-    return _time_number(text) is not None
+    return _digit(text) is not None and _time_number(text) is not None
