@@ -16,6 +16,7 @@ import uvicorn
 from recollect._version import VERSION
 from recollect.client.places import Find
 from recollect.config.gateway import GatewaySettings
+from recollect.event_loop import quickest_loop
 from recollect.gateway.admission import Admission
 from recollect.gateway.app import MCP_PATH, GatewayApp, make_app
 from recollect.gateway.asking import Backend
@@ -25,7 +26,7 @@ from recollect.gateway.pages import Pages
 from recollect.gateway.parts import Grpc, Mcp, grpc_server, mcp_endpoint
 from recollect.gateway.rest.serving import Rest
 from recollect.web.hosts import is_loopback
-from recollect.web.listening import Server, listen, quickest_loop, url_of
+from recollect.web.listening import Server, listen, url_of
 
 log = structlog.get_logger()
 

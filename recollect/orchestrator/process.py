@@ -15,6 +15,7 @@ import structlog
 
 from recollect._version import VERSION
 from recollect.config.settings import Settings
+from recollect.event_loop import quickest_loop
 from recollect.orchestrator import failpoints
 from recollect.orchestrator.access.own_keys import OwnKeys, ensure_own_keys
 from recollect.orchestrator.clock import SystemClock
@@ -145,4 +146,5 @@ def run(settings: Settings) -> int:
     """Run the orchestrator in this process until it is told to stop."""
     share_one_arena()
     keep_to_owner()
-    return asyncio.run(serve(settings))
+    with asyncio.Runner(loop_factory=quickest_loop()) as runner:
+        return runner.run(serve(settings))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterator
 
 import uvicorn
 
@@ -46,14 +43,6 @@ def listen(host: str, port: int, *, section: str, backlog: int = BACKLOG) -> soc
         raise AddressTaken(
             f"The web side cannot listen at {host}:{port}: {error.strerror or error}.", section
         ) from error
-
-
-def quickest_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the quickest event loop that is installed; None stands for asyncio's own."""
-    if find_spec("uvloop") is None:
-        return None
-    make: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
-    return make
 
 
 def url_of(host: str, port: int, scheme: str = "http") -> str:
