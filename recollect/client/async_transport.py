@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import zmq
 
 from recollect.client import forking, sockets
+from recollect.client.deadlines import Deadlines
 from recollect.client.keys import Keys
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RecollectError, RequestTimeout
@@ -20,6 +22,15 @@ from recollect.protocol.errors import RecollectError, RequestTimeout
 # Before a request, what the monitor has to say is heard if it was not for so long.
 UNHEARD_S = 0.005
 NO_WAIT = int(zmq.NOBLOCK)
+
+
+class Outgoing(NamedTuple):
+    """A request that is about to be sent."""
+
+    frame: bytes
+    request_id: int
+    deadline_s: float
+    future: asyncio.Future[Reply | None]
 
 
 class AsyncTransport:
@@ -50,14 +61,19 @@ class AsyncTransport:
         self._dealer: sockets.ZmqSocket | None = None
         self._monitor: sockets.ZmqSocket | None = None
         self._room = asyncio.Semaphore(self._in_flight_max)
-        self._pending: dict[int, asyncio.Future[Reply]] = {}
+        # What leaves at the end of this turn of the loop, and what has left and is not answered.
+        self._outgoing: list[Outgoing] = []
+        self._pending: dict[int, asyncio.Future[Reply | None]] = {}
+        self._deadlines = Deadlines(self._clock, self._expire)
         self._connecting: set[asyncio.Future[None]] = set()
         self._heard_at_s = 0.0
         # How often a connection was broken off since the last one that was made.
         self._broken_off = 0
 
     def after_fork(self) -> None:
-        forking.keep_unclosed(self._dealer, self._monitor, self._pending, self._loop)
+        forking.keep_unclosed(
+            self._dealer, self._monitor, self._pending, self._deadlines, self._loop
+        )
         self._start()
 
     async def request(self, frame: bytes, request_id: int, timeout_s: float) -> Reply:
@@ -71,20 +87,38 @@ class AsyncTransport:
         else:
             await self._room.acquire()
         try:
-            await self._send(frame, deadline_s)
-            future: asyncio.Future[Reply] = loop.create_future()
-            self._pending[request_id] = future
-            timer = loop.call_at(loop.time() + deadline_s - self._clock(), self._expire, request_id)
-            try:
-                self._look()
-                return await future
-            finally:
-                timer.cancel()
-                self._pending.pop(request_id, None)
+            until_s: float | None = None
+            while True:
+                reply = await self._queued(loop, frame, request_id, deadline_s)
+                if reply is not None:
+                    return reply
+                if until_s is None:
+                    until_s = min(deadline_s, self._clock() + self._connect_s)
+                await self._await_connection(until_s - self._clock())
+                self._hear()
         except zmq.ZMQError as error:
             raise sockets.translated(error, self._endpoint) from error
         finally:
+            self._pending.pop(request_id, None)
+            self._deadlines.drop(request_id)
             self._room.release()
+
+    def _queued(
+        self, loop: asyncio.AbstractEventLoop, frame: bytes, request_id: int, deadline_s: float
+    ) -> asyncio.Future[Reply | None]:
+        """What becomes of a request that leaves with all others of this turn of the event loop: its
+        reply, or None if it could not be sent because there is no connection.
+
+        Each frame that is sent alone wakes ZeroMQ's thread, which takes the processor from us; one
+        behind the other they wake it about once.
+        """
+        if self._closed:
+            raise sockets.closed()
+        if not self._outgoing:
+            loop.call_soon(self._send_queued)
+        future: asyncio.Future[Reply | None] = loop.create_future()
+        self._outgoing.append(Outgoing(frame, request_id, deadline_s, future))
+        return future
 
     def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._closed:
@@ -124,25 +158,36 @@ class AsyncTransport:
                 limit="in_flight_max",
             ) from None
 
-    async def _send(self, frame: bytes, deadline_s: float) -> None:
-        now_s = self._clock()
-        if now_s - self._heard_at_s > UNHEARD_S:
-            self._hear()
-        until_s = min(deadline_s, now_s + self._connect_s)
-        while True:
-            if self._closed:
-                raise sockets.closed()
-            if self._dealer is None:
+    def _send_queued(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        try:
+            if self._clock() - self._heard_at_s > UNHEARD_S:
+                self._hear()
+            if self._dealer is None and not self._closed:
                 self._connect()
-            assert self._dealer is not None
-            try:
-                self._dealer.send(frame, NO_WAIT)
-                self._broken_off = 0
-                return
-            except zmq.Again:
-                pass
-            await self._await_connection(until_s - self._clock())
-            self._hear()
+            for one in outgoing:
+                self._send(one)
+            self._look()
+        except (zmq.ZMQError, RecollectError) as failed:
+            error = (
+                sockets.translated(failed, self._endpoint)
+                if isinstance(failed, zmq.ZMQError)
+                else failed
+            )
+            _fail((one.future for one in outgoing), error)
+
+    def _send(self, one: Outgoing) -> None:
+        if one.future.done():
+            return
+        assert self._dealer is not None
+        try:
+            self._dealer.send(one.frame, NO_WAIT)
+        except zmq.Again:
+            one.future.set_result(None)
+            return
+        self._broken_off = 0
+        self._pending[one.request_id] = one.future
+        self._deadlines.add(one.request_id, one.deadline_s)
 
     async def _await_connection(self, timeout_s: float) -> None:
         assert self._loop is not None
@@ -167,7 +212,18 @@ class AsyncTransport:
                         connected.set_result(None)
             if not events & sockets.CAN_RECEIVE:
                 return
-            self._receive(self._dealer.recv(NO_WAIT))
+            self._receive_all(self._dealer)
+
+    def _receive_all(self, dealer: sockets.ZmqSocket) -> None:
+        """Take what is there without asking before each reply, which costs as much as taking it."""
+        for _ in range(max(1, len(self._pending))):
+            try:
+                frame = dealer.recv(NO_WAIT)
+            except zmq.Again:
+                return
+            self._receive(frame)
+            if self._dealer is not dealer:
+                return
 
     def _receive(self, frame: bytes) -> None:
         try:
@@ -175,14 +231,14 @@ class AsyncTransport:
         except RecollectError as error:
             # Whose reply it was cannot be known. Begin anew; each call decides about its retry.
             self._disconnect()
-            self._fail_all(error)
+            _fail(self._pending.values(), error)
             self._connect()
             return
         request_id = reply.id
         if request_id is None and len(self._pending) == 1:
             # It answers a request too broken to have an id; there is only one it can be.
             (request_id,) = self._pending
-        future = self._pending.get(request_id) if isinstance(request_id, int) else None
+        future = self._pending.pop(request_id, None) if isinstance(request_id, int) else None
         if future is not None and not future.done():
             future.set_result(reply)
 
@@ -195,32 +251,30 @@ class AsyncTransport:
         self._broken_off += heard.broken_off
         if heard.lost:
             self._look()
-            self._fail_all(sockets.connection_lost(self._endpoint))
+            _fail(self._pending.values(), sockets.connection_lost(self._endpoint))
         if denied := sockets.denied(heard, self._endpoint, self._keys):
             # The socket gives up for good; the next request opens another.
             self._disconnect()
-            self._fail_connecting(denied)
+            _fail(self._connecting, denied)
 
     def _expire(self, request_id: int) -> None:
         future = self._pending.get(request_id)
         if future is not None and not future.done():
             future.set_exception(sockets.no_answer(self._endpoint))
 
-    def _fail_all(self, error: RecollectError) -> None:
-        for future in self._pending.values():
-            if not future.done():
-                future.set_exception(type(error)(error.message, **error.details))
-
-    def _fail_connecting(self, error: RecollectError) -> None:
-        for connected in self._connecting:
-            if not connected.done():
-                connected.set_exception(type(error)(error.message, **error.details))
-
     def close(self) -> None:
         """Close the line; requests under way end with ClientClosed. Once is enough."""
         if self._closed:
             return
         self._closed = True
-        self._fail_all(sockets.closed())
-        self._fail_connecting(sockets.closed())
+        self._deadlines.close()
+        _fail((*self._pending.values(), *(one.future for one in self._outgoing)), sockets.closed())
+        _fail(self._connecting, sockets.closed())
         self._disconnect()
+
+
+def _fail(futures: Iterable[asyncio.Future[Any]], error: RecollectError) -> None:
+    """End those that still wait, each with an error of its own."""
+    for future in futures:
+        if not future.done():
+            future.set_exception(type(error)(error.message, **error.details))
