@@ -61,7 +61,10 @@ class BoundedHttp(HttpToolsProtocol):
         self._stuck_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, OneWrite(transport, self.loop)))
+        if not type(transport).__module__.startswith("uvloop"):
+            # uvloop itself keeps what is written until the end of a turn.
+            transport = cast(asyncio.Transport, OneWrite(transport, self.loop))
+        super().connection_made(transport)
         self._head_timer = self.loop.call_later(HEAD_S_MAX, self._give_up, TOO_SLOW)
 
     def connection_lost(self, exc: Exception | None) -> None:

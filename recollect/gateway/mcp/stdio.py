@@ -9,6 +9,7 @@ from mcp.server.stdio import stdio_server
 from recollect.client.encoding import Speaker
 from recollect.client.places import Find
 from recollect.gateway.asking import Backend
+from recollect.gateway.mcp import pipes
 from recollect.gateway.mcp.server import make_server
 from recollect.gateway.mcp.speaking import Given
 from recollect.protocol.operation import Operation
@@ -39,7 +40,8 @@ async def serve(find: Find, *, timeout_s: float, tokens_max: int, given: Given) 
     backend = Backend(find, timeout_s=timeout_s, connect_s=CONNECT_S, lends_key=True)
     try:
         server = make_server(Following(backend).ask, tokens_max=tokens_max, given=given)
-        async with stdio_server() as (reading, writing):
+        streams = pipes.served() if pipes.can_be_served() else stdio_server()
+        async with streams as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
     finally:
         await backend.close()

@@ -37,7 +37,8 @@ Headers = Mapping[bytes, bytes]
 
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _VERSION_TAG = re.compile(rb'"(\d{1,19})"')
-_randomness = random.SystemRandom()
+# Ids keep requests apart, and hide nothing: asking the system anew for each is a call more.
+_randomness = random.Random()
 
 
 def request_id_of(headers: Headers) -> bytes:
