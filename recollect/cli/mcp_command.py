@@ -89,6 +89,7 @@ def mcp(
         try:
             from recollect.gateway.mcp import stdio
             from recollect.gateway.mcp.speaking import Given
+            from recollect.web.listening import quickest_loop
         except ModuleNotFoundError as missing:
             raise Failure(
                 "missing_extra",
@@ -99,11 +100,15 @@ def mcp(
         given = Given(agent, session, bearer_or_default(bearer), namespace)
         find = partial(place_of, settings, endpoint, key_file)
         gateway = settings.gateway
-        # A thread waits for the next line of stdin, so nothing gentler would end it. Nothing is
-        # lost: what was sent to the orchestrator is done there.
+        # Where stdin is a file, a thread waits for its next line, and nothing gentler would end it.
+        # Nothing is lost: what was sent to the orchestrator is done there.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        asyncio.run(
-            stdio.serve(
-                find, timeout_s=gateway.timeout_s, tokens_max=gateway.mcp_tokens_max, given=given
+        with asyncio.Runner(loop_factory=quickest_loop()) as runner:
+            runner.run(
+                stdio.serve(
+                    find,
+                    timeout_s=gateway.timeout_s,
+                    tokens_max=gateway.mcp_tokens_max,
+                    given=given,
+                )
             )
-        )

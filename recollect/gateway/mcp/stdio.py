@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from typing import TypeVar
 
 from mcp.server.stdio import stdio_server
@@ -12,27 +15,39 @@ from recollect.gateway.asking import Backend
 from recollect.gateway.mcp import pipes
 from recollect.gateway.mcp.server import make_server
 from recollect.gateway.mcp.speaking import Given
+from recollect.protocol.errors import TransportError, Unauthenticated
 from recollect.protocol.operation import Operation
 
 R = TypeVar("R")
 
 # A model waits for the answer; that nobody is there should not take it long to learn.
 CONNECT_S = 0.25
+# How long the orchestrator is taken to be where it was found.
+LOOKED_S = 0.25
 
 
 class Following:
     """Asks the orchestrator wherever it is by now.
 
-    Nobody watches over this process as over the gateway, so each request looks anew.
+    Nobody watches over this process as over the gateway, so requests look anew: not each, because
+    that reads files, but the first for a while and the one after a failure.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
         self._backend = backend
+        self._clock = clock
+        self._look_at_s = -math.inf
 
     async def ask(self, operation: Operation[R], speaker: Speaker, /) -> R:
         """Carry out an operation for somebody; raises its error."""
-        await self._backend.follow()
-        return await self._backend.ask(operation, speaker)
+        if self._clock() >= self._look_at_s:
+            await self._backend.follow()
+            self._look_at_s = self._clock() + LOOKED_S
+        try:
+            return await self._backend.ask(operation, speaker)
+        except (TransportError, Unauthenticated):
+            self._look_at_s = -math.inf
+            raise
 
 
 async def serve(find: Find, *, timeout_s: float, tokens_max: int, given: Given) -> None:
