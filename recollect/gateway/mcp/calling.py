@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -33,6 +33,13 @@ class Ask(Protocol):
     async def __call__(self, operation: Operation[R], speaker: Speaker, /) -> R: ...
 
 
+class Told(NamedTuple):
+    """What is told of a call: an answer, or an error in its place."""
+
+    fitted: Fitted
+    is_error: bool
+
+
 class Calling:
     """Carries out tools within a number of tokens each."""
 
@@ -43,18 +50,24 @@ class Calling:
     async def call(
         self, tool: OfferedTool, arguments: dict[str, Any], speaker: Speaker
     ) -> types.CallToolResult:
-        """The result of a tool. An error is one too, so that the model can see it and act."""
+        """The result of a tool, as the SDK takes it."""
+        told = await self.told(tool, arguments, speaker)
+        return types.CallToolResult(
+            content=[types.TextContent(text=told.fitted.text)],
+            structured_content=told.fitted.answer,
+            is_error=told.is_error,
+        )
+
+    async def told(self, tool: OfferedTool, arguments: dict[str, Any], speaker: Speaker) -> Told:
+        """What a tool comes to. An error is a result too, so that the model can see it and act."""
         try:
             operation = self._bounded(tool, tool.made_of(arguments))
-            fitted = await self._answer(tool, operation, speaker)
+            return Told(await self._answer(tool, operation, speaker), is_error=False)
         except RecollectError as error:
             return self._failed(error)
         except Exception:
             log.exception("A tool failed.", action="tool_failed", tool=tool.name)
             return self._failed(InternalError("The gateway failed; its log has the details."))
-        return types.CallToolResult(
-            content=[types.TextContent(text=fitted.text)], structured_content=fitted.answer
-        )
 
     def _bounded(self, tool: OfferedTool, operation: Operation[Any]) -> Operation[Any]:
         """The operation, asked for no more tokens than fit."""
@@ -85,11 +98,6 @@ class Calling:
         again["cut"] = told(shown, len(answer[list_name]), list_name, advice)
         return fit(again, self._tokens_max, NARROWER)
 
-    def _failed(self, error: RecollectError) -> types.CallToolResult:
-        """The result of a tool that failed: the error as everywhere."""
-        reply = fit({**error.reply()}, self._tokens_max, NARROWER)
-        return types.CallToolResult(
-            content=[types.TextContent(text=reply.text)],
-            structured_content=reply.answer,
-            is_error=True,
-        )
+    def _failed(self, error: RecollectError) -> Told:
+        """What a tool that failed comes to: the error as everywhere."""
+        return Told(fit({**error.reply()}, self._tokens_max, NARROWER), is_error=True)

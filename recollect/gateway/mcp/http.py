@@ -21,8 +21,11 @@ from starlette.types import Message, Receive, Scope, Send
 from recollect.config.gateway import GatewaySettings
 from recollect.gateway.asking import Backend
 from recollect.gateway.callers import Doorman
+from recollect.gateway.mcp.calling import Calling
+from recollect.gateway.mcp.plain_calls import PlainCalls
 from recollect.gateway.mcp.server import make_server
 from recollect.gateway.mcp.speaking import SPEAKER_IN_SCOPE
+from recollect.gateway.mcp.tools import offered
 from recollect.gateway.rest import saying
 from recollect.gateway.rest.problems import Refusal, headers_of, status_of
 from recollect.gateway.rest.reading import Bodies, CallerGone
@@ -47,8 +50,12 @@ class Endpoint:
         self._backend = backend
         self._doorman = doorman
         self._bodies = Bodies(settings.body_bytes_max)
+        tools = offered()
+        calling = Calling(backend.ask, settings.mcp_tokens_max)
+        server = make_server(backend.ask, calling, tools)
+        self._plain = PlainCalls(server, calling, tools)
         self._manager = StreamableHTTPSessionManager(
-            app=make_server(backend.ask, tokens_max=settings.mcp_tokens_max),
+            app=server,
             # Nothing is told before the answer, so one body is enough for it.
             json_response=True,
             security_settings=security_of(settings),
@@ -73,7 +80,13 @@ class Endpoint:
                 await self._backend.ask(WhoAmI(), speaker)
             if scope["method"] == "POST":
                 # Nothing is begun, and no session opened, before all of it is there.
-                receive = again(await self._bodies.read(sent, receive), receive)
+                body = await self._bodies.read(sent, receive)
+                if (asked := self._plain.read(scope["headers"], body)) is not None:
+                    if self._plain.knows(asked):
+                        await send_plain(send, await self._plain.answer(asked, speaker))
+                        return
+                    send = self._plain.learning(asked, send)
+                receive = again(body, receive)
         except RecollectError as error:
             await refused(error)(scope, receive, send)
             return
@@ -121,6 +134,16 @@ def holder_of(bearer: str) -> AuthenticatedUser:
     """Somebody by their key, as the transport tells the holders of sessions apart."""
     digest = hashlib.sha256(bearer.encode()).hexdigest()
     return AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
+
+
+async def send_plain(send: Send, answer: bytes) -> None:
+    """Send an answer with the headers that the transport gives its own."""
+    headers = [
+        (b"content-length", str(len(answer)).encode()),
+        (b"content-type", b"application/json"),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
 
 
 def again(body: bytes, receive: Receive) -> Receive:

@@ -13,7 +13,7 @@ from recollect._version import VERSION
 from recollect.gateway.mcp import prompts, resources
 from recollect.gateway.mcp.calling import Ask, Calling
 from recollect.gateway.mcp.speaking import Context, Given, speaker_of
-from recollect.gateway.mcp.tools import offered
+from recollect.gateway.mcp.tools import OfferedTool
 
 NAME: Final = "recollect"
 INSTRUCTIONS: Final = (
@@ -30,12 +30,12 @@ INSTRUCTIONS: Final = (
 FIXED: Final = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
-def make_server(ask: Ask, *, tokens_max: int, given: Given | None = None) -> Server[Any]:
-    """A server that answers through `ask`, in no more than so many tokens a tool call."""
+def make_server(
+    ask: Ask, calling: Calling, tools: dict[str, OfferedTool], *, given: Given | None = None
+) -> Server[Any]:
+    """A server that offers these tools and all the rest, and answers through `ask`."""
     said = given or Given()
-    tools = offered(said.namespace)
     described = [tool.described for tool in tools.values()]
-    calling = Calling(ask, tokens_max)
 
     def input_schema_of(name: str) -> dict[str, Any] | None:
         # Without it the transport would have all tools listed for every call of one.

@@ -37,12 +37,13 @@ def speaker_of(ctx: Context, given: Given) -> Speaker:
         speaker: Speaker = ctx.request.scope[SPEAKER_IN_SCOPE]
     else:
         speaker = Speaker(agent=given.agent, session=given.session, bearer=given.bearer)
-    return speaker if speaker.agent else speaker._replace(agent=_client_name(ctx))
-
-
-def _client_name(ctx: Context) -> str | None:
     known = ctx.session.client_params
-    if known is None:
-        return None
-    printable = "".join(char for char in known.client_info.name if char.isprintable())
-    return printable[:NAME_CHARS_MAX].strip() or None
+    return named_by_client(speaker, None if known is None else known.client_info.name)
+
+
+def named_by_client(speaker: Speaker, client: str | None) -> Speaker:
+    """A speaker; one that nobody named has the name of its client, if that has one."""
+    if speaker.agent or client is None:
+        return speaker
+    printable = "".join(char for char in client if char.isprintable())
+    return speaker._replace(agent=printable[:NAME_CHARS_MAX].strip() or None)

@@ -13,8 +13,10 @@ from recollect.client.encoding import Speaker
 from recollect.client.places import Find
 from recollect.gateway.asking import Backend
 from recollect.gateway.mcp import pipes
+from recollect.gateway.mcp.calling import Calling
 from recollect.gateway.mcp.server import make_server
 from recollect.gateway.mcp.speaking import Given
+from recollect.gateway.mcp.tools import offered
 from recollect.protocol.errors import TransportError, Unauthenticated
 from recollect.protocol.operation import Operation
 
@@ -54,7 +56,9 @@ async def serve(find: Find, *, timeout_s: float, tokens_max: int, given: Given) 
     """Serve until stdin ends. That no orchestrator runs is said by each answer, not here."""
     backend = Backend(find, timeout_s=timeout_s, connect_s=CONNECT_S, lends_key=True)
     try:
-        server = make_server(Following(backend).ask, tokens_max=tokens_max, given=given)
+        ask = Following(backend).ask
+        tools = offered(given.namespace)
+        server = make_server(ask, Calling(ask, tokens_max), tools, given=given)
         streams = pipes.served() if pipes.can_be_served() else stdio_server()
         async with streams as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
