@@ -144,13 +144,15 @@ class Answers:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[Lines, Answers]]:
+async def served(
+    stdin_fd: int = STDIN, stdout_fd: int = STDOUT
+) -> AsyncIterator[tuple[Lines, Answers]]:
     """The streams over stdin and stdout. Meanwhile whatever else reads there finds the end, and
     what is printed by mistake goes to stderr, where it spoils no message."""
     loop = asyncio.get_running_loop()
     with (
-        _taken(STDIN, os.open(os.devnull, os.O_RDONLY)) as stdin,
-        _taken(STDOUT, os.dup(STDERR)) as stdout,
+        _taken(stdin_fd, os.open(os.devnull, os.O_RDONLY)) as stdin,
+        _taken(stdout_fd, os.dup(STDERR)) as stdout,
     ):
         reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
         reading, _ = await loop.connect_read_pipe(

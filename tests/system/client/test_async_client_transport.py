@@ -105,6 +105,49 @@ def test_a_cancelled_call_frees_its_place_and_does_not_count_as_a_failure() -> N
         asyncio.run(run(server))
 
 
+def test_what_was_given_up_before_it_was_sent_is_not_sent() -> None:
+    async def run(server: StandIn) -> None:
+        async with AsyncMemoryClient(server.endpoint) as client:
+            await client.get_memory("first")
+            calls = [asyncio.create_task(client.get_memory(str(n))) for n in range(4)]
+            # One turn of the loop: all have begun, and what they send leaves at its end.
+            await asyncio.sleep(0)
+            calls[1].cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            assert calls[1].cancelled()
+            await client.get_memory("last")
+        asked = [seen.body()["memory_id"] for seen in server.seen]
+        assert asked == ["first", "0", "2", "3", "last"]
+
+    with StandIn() as server:
+        asyncio.run(run(server))
+
+
+def test_each_call_has_its_own_time() -> None:
+    def only_the_patient(server: StandIn, seen: Seen) -> None:
+        if seen.body()["memory_id"] == "patient":
+            held.append(seen)
+        elif held and seen.body()["memory_id"] == "go on":
+            echo(server, held[0])
+
+    held: list[Seen] = []
+
+    async def run(server: StandIn) -> None:
+        retry = Retry(attempts_max=1)
+        async with AsyncMemoryClient(server.endpoint, retry=retry) as client:
+            patient = asyncio.create_task(client.get_memory("patient", timeout=WAIT_S))
+            hasty = [client.get_memory(str(n), timeout=0.05 + n / 100) for n in range(3)]
+            for failed in await asyncio.gather(*hasty, return_exceptions=True):
+                assert isinstance(failed, errors.RequestTimeout)
+            assert not patient.done()
+            with pytest.raises(errors.RequestTimeout):
+                await client.get_memory("go on", timeout=0.05)
+            assert (await patient)["status"] == "success"
+
+    with StandIn(only_the_patient) as server:
+        asyncio.run(run(server))
+
+
 def test_late_replies_are_passed_over() -> None:
     late: list[Seen] = []
 
