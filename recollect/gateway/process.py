@@ -25,6 +25,7 @@ from recollect.gateway.living import Life
 from recollect.gateway.pages import Pages
 from recollect.gateway.parts import Grpc, Mcp, grpc_server, mcp_endpoint
 from recollect.gateway.rest.serving import Rest
+from recollect.web.descriptors import allow_descriptors
 from recollect.web.hosts import is_loopback
 from recollect.web.listening import Server, listen, url_of
 
@@ -40,6 +41,8 @@ DRAIN_S_MAX = 10.0
 COLLECT_AFTER = (50_000, 20, 100)
 # Connections for each request that may be in work: most of them are idle.
 CONNECTIONS_PER_REQUEST = 8
+# What is open beside connections: files, the event loop's and ZeroMQ's own.
+OTHER_DESCRIPTORS = 256
 
 
 class Gateway:
@@ -144,6 +147,10 @@ def _spare_collecting() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
+def _connections_max(settings: GatewaySettings) -> int:
+    return CONNECTIONS_PER_REQUEST * settings.requests_max + settings.streams_max
+
+
 def _config_of(settings: GatewaySettings, app: Any) -> uvicorn.Config:
     http: Any = "auto"
     if find_spec("httptools") is not None:
@@ -160,7 +167,7 @@ def _config_of(settings: GatewaySettings, app: Any) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        limit_concurrency=CONNECTIONS_PER_REQUEST * settings.requests_max + settings.streams_max,
+        limit_concurrency=_connections_max(settings),
         timeout_graceful_shutdown=int(DRAIN_S_MAX),
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
@@ -178,5 +185,7 @@ async def serve(settings: GatewaySettings, find: Find, announce: Announce) -> in
 
 def run(settings: GatewaySettings, find: Find, announce: Announce) -> int:
     """Run the gateway in this process until it is told to stop."""
+    grpc_calls = settings.requests_max + settings.streams_max if settings.grpc else 0
+    allow_descriptors(_connections_max(settings) + grpc_calls + OTHER_DESCRIPTORS)
     with asyncio.Runner(loop_factory=quickest_loop()) as runner:
         return runner.run(serve(settings, find, announce))
