@@ -48,7 +48,7 @@ def post(gateway: GatewayProcess, body: Any, **headers: str | None) -> httpx.Res
         "mcp-method": "tools/call",
         "mcp-name": body["params"]["name"] if isinstance(body, dict) else "recall",
     }
-    sent |= {name.replace("_", "-"): value for name, value in headers.items()}  # type: ignore[dict-item]
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     kept = {name: value for name, value in sent.items() if value is not None}
     url = str(gateway.said["mcp_url"])
     return httpx.post(url, json=body, headers=kept, trust_env=False)
@@ -69,16 +69,15 @@ def remember(gateway: GatewayProcess, content: str, client: str = "editor", **mo
 def test_the_answer_is_the_same_as_by_the_sdk(gateway: GatewayProcess) -> None:
     metadata = {"nothing": None, "deep": {"none": None, "list": [None, 1]}, "ß": "🐙"}
     memory_id = remember(gateway, "Das Schiff 🐙 sails\n\tat noon.", metadata=metadata)
-    for number, (tool, arguments) in enumerate(
-        (
-            ("get_memory", {"memory_id": memory_id}),
-            ("get_memory", {"memory_id": "nowhere"}),
-            ("get_memory", {}),
-            ("get_memory", {"memory_id": memory_id, "colour": "red"}),
-            ("search_memories", {"query": "ship", "limit": "3"}),
-            ("update_memory", {"memory_id": "nowhere", "update_payload": {"content": "x"}}),
-        )
-    ):
+    asked: tuple[tuple[str, Json], ...] = (
+        ("get_memory", {"memory_id": memory_id}),
+        ("get_memory", {"memory_id": "nowhere"}),
+        ("get_memory", {}),
+        ("get_memory", {"memory_id": memory_id, "colour": "red"}),
+        ("search_memories", {"query": "ship", "limit": "3"}),
+        ("update_memory", {"memory_id": "nowhere", "update_payload": {"content": "x"}}),
+    )
+    for number, (tool, arguments) in enumerate(asked):
         # A progress token makes a form that was never seen, and so goes to the SDK.
         by_sdk = post(gateway, call(tool, arguments, meta(progressToken=f"{number}")))
         result_of(post(gateway, call(tool, arguments)))
@@ -131,7 +130,7 @@ def test_what_is_refused_at_first_is_refused_after_a_thousand_good_ones(
         (call("drop_everything", {}), {}),
         ([good, good], {}),
     ):
-        answered = post(gateway, body, **headers)  # type: ignore[arg-type]
+        answered = post(gateway, body, **headers)
         assert answered.status_code >= 400 or "error" in answered.json(), (body, headers)
     for origin in ("https://elsewhere.example", "null"):
         assert post(gateway, good, origin=origin).status_code == 403
