@@ -179,7 +179,8 @@ def _serve_bare(path: str, answer: bytes) -> None:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from recollect.web.listening import listen, quickest_loop
+    from recollect.event_loop import quickest_loop
+    from recollect.web.listening import listen
 
     async def give(request: Request) -> Response:
         return Response(answer, media_type="application/json")

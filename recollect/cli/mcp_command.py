@@ -79,8 +79,6 @@ def mcp(
     """
     with reporting(show_failure):
         settings = options.settings_from(config, data)
-        import asyncio
-
         from recollect.cli.companions import place_of
         from recollect.client.settings import bearer_or_default
         from recollect.logs import configure_logging
@@ -89,7 +87,6 @@ def mcp(
         try:
             from recollect.gateway.mcp import stdio
             from recollect.gateway.mcp.speaking import Given
-            from recollect.web.listening import quickest_loop
         except ModuleNotFoundError as missing:
             raise Failure(
                 "missing_extra",
@@ -103,12 +100,4 @@ def mcp(
         # Where stdin is a file, a thread waits for its next line, and nothing gentler would end it.
         # Nothing is lost: what was sent to the orchestrator is done there.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        with asyncio.Runner(loop_factory=quickest_loop()) as runner:
-            runner.run(
-                stdio.serve(
-                    find,
-                    timeout_s=gateway.timeout_s,
-                    tokens_max=gateway.mcp_tokens_max,
-                    given=given,
-                )
-            )
+        stdio.run(find, timeout_s=gateway.timeout_s, tokens_max=gateway.mcp_tokens_max, given=given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from mcp.server.stdio import stdio_server
 
 from recollect.client.encoding import Speaker
 from recollect.client.places import Find
+from recollect.event_loop import quickest_loop
 from recollect.gateway.asking import Backend
 from recollect.gateway.mcp import pipes
 from recollect.gateway.mcp.calling import Calling
@@ -64,3 +66,9 @@ async def serve(find: Find, *, timeout_s: float, tokens_max: int, given: Given) 
             await server.run(reading, writing, server.create_initialization_options())
     finally:
         await backend.close()
+
+
+def run(find: Find, *, timeout_s: float, tokens_max: int, given: Given) -> None:
+    """Serve in this process until stdin ends."""
+    with asyncio.Runner(loop_factory=quickest_loop()) as runner:
+        runner.run(serve(find, timeout_s=timeout_s, tokens_max=tokens_max, given=given))

@@ -13,9 +13,9 @@ import mcp_types as types
 import pytest
 from mcp.shared.message import SessionMessage
 
+from recollect.event_loop import quickest_loop
 from recollect.gateway.mcp import pipes
 from recollect.gateway.mcp.pipes import Lines
-from recollect.web.listening import quickest_loop
 
 WITHIN_S = 30.0
 LOOPS = {"asyncio": None, "quickest": quickest_loop()}
