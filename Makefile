@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ./recollect-data
 
-.PHONY: help install develop up test lint faults soak bench docs clean
+.PHONY: help install develop up test lint faults soak bench docs site clean
 
 help:
 	@echo "make up       start Recollect on this machine (data in $(DATA))"
@@ -16,6 +16,7 @@ help:
 	@echo "make soak     watch for growth under load, for SOAK_S seconds (300)"
 	@echo "make bench    measure against the raw limits of this machine"
 	@echo "make docs     write the generated references anew"
+	@echo "make site     build the documentation site into build/site"
 	@echo "make install  only make the .venv; make develop: with what tests and checks need"
 
 $(VENV)/.installed: pyproject.toml
@@ -60,6 +61,9 @@ docs: develop
 	$(BIN)/python -m recollect.config.reference
 	$(BIN)/python -m recollect.protocol.reference
 	$(BIN)/python -m recollect.gateway.grpc.generate
+
+site: develop
+	$(BIN)/python -m website
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,1 @@
+"""The documentation site, made of the README and the pages in docs."""
