@@ -1,4 +1,5 @@
-"""Builds the documentation site into build/site: `python -m website`.
+"""Builds the documentation site into build/site: `python -m website`, or into `site` of a folder
+that is named.
 
 It needs `pip install 'recollect[docs]'` and nothing from the network. Links and anchors that lead
 nowhere fail the build.
@@ -52,15 +53,15 @@ def written(nav: list[Any], depth: int = 1) -> str:
     return "[\n" + "".join(lines) + "  " * (depth - 1) + "]"
 
 
-def main() -> int:
+def main(build: Path = BUILD) -> int:
     """Stage the pages, write the configuration for them, build."""
-    pages = set(stage(ROOT, BUILD / "site-pages"))
+    pages = set(stage(ROOT, build / "site-pages"))
     text = CONFIGURATION.read_text(encoding="utf-8")
     nav = tomllib.loads(text)["project"]["nav"]
     before, _, rest = text.partition("nav = [")
     after = rest.partition("\n]\n")[2]
     folders = 'docs_dir = "site-pages"\nsite_dir = "site"\n'
-    configuration = BUILD / "zensical.toml"
+    configuration = build / "zensical.toml"
     configuration.write_text(f"{before}{folders}nav = {written(present(nav, pages))}\n{after}")
     for page in named(nav):
         if page not in pages:
@@ -75,4 +76,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))

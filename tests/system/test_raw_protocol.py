@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -132,12 +130,3 @@ def test_what_is_no_request_is_answered_without_an_id(raw: RawClient, frames: li
     reply = msgpack.unpackb(answered[-1])
     assert code(msgpack.unpackb(reply["body"])) == "malformed_request"
     assert raw.call("ping")["status"] == "success"
-
-
-def test_the_client_in_the_document_works_word_for_word(
-    orchestrator: OrchestratorProcess, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = Path("docs/protocol.md").read_text()
-    [source] = re.findall(r"```python\n(.*?)```", text, re.S)
-    exec(source.replace("tcp://127.0.0.1:7331", orchestrator.endpoint), {})
-    assert "'status': 'success', 'memory_id'" in capsys.readouterr().out

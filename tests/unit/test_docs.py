@@ -1,15 +1,34 @@
-"""Stale documentation fails."""
+"""Stale documentation fails: references, links, and code that is not tried."""
 
 from __future__ import annotations
 
+import configparser
+import json
 import re
+import tomllib
 from pathlib import Path
 
+import pytest
+
+from recollect.config import load
 from recollect.protocol import errors, reference
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
+from tests.harness.forks import ROOT
+from tests.harness.pages import PAGES, Block
+from website.__main__ import CONFIGURATION, named
+from website.staging import ROOT_PAGES
 
-ROOT = Path(__file__).parents[2]
+RUN = {"python", "sh"}
+"""Languages whose blocks are run, by tests/system/docs."""
+READ = {"yaml", "json", "ini", "toml"}
+"""Languages whose blocks are read here."""
+SHOWN = {"text"}
+"""What is printed somewhere, and drawings."""
+NOT_RUN_MAX = 12
+"""So many blocks in all may say why no test runs them."""
+TO_COME = {"errors.md", "promises.md", "benchmarks.md", "security.md", "scaling.md"}
+"""Pages that the site has a place for and that may not be there yet."""
 
 
 def test_the_operation_reference_is_current() -> None:
@@ -34,10 +53,75 @@ def test_every_error_is_drawn_in_the_tree_of_its_file() -> None:
             assert re.search(rf"\b{code}\b", drawn), code
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_in_it(name: str) -> None:
+    page = PAGES[name]
     broken = []
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md"]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-            if not (page.parent / target).exists():
-                broken.append(f"{page.name}: {target}")
+    for link in page.links:
+        if re.match(r"[a-z]+:", link):
+            continue  # the world outside is not ours to test
+        target, _, anchor = link.partition("#")
+        led = (page.path.parent / target).resolve() if target else page.path
+        if not led.exists() or not led.is_relative_to(ROOT):
+            broken.append(link)
+        elif anchor:
+            there = PAGES.get(led.relative_to(ROOT).as_posix())
+            broken += [] if there and anchor in there.anchors else [link]
     assert broken == []
+
+
+def test_every_page_has_its_place_on_the_site() -> None:
+    nav = tomllib.loads(CONFIGURATION.read_text())["project"]["nav"]
+    there = {ROOT_PAGES.get(name, Path(name).name) for name in PAGES}
+    placed = named(nav)
+    assert len(placed) == len(set(placed))
+    assert there - set(placed) == set(), "give these a place in website/zensical.toml"
+    assert set(placed) - there <= TO_COME
+
+
+def test_every_block_is_of_a_kind_that_is_tried_or_says_why_it_is_not() -> None:
+    known = RUN | READ | SHOWN
+    unknown = [
+        f"{page.name}:{block.line}: {block.language!r}"
+        for page in PAGES.values()
+        for block in page.blocks
+        if block.language not in known
+    ]
+    assert unknown == []
+    marked = [
+        f"{page.name}:{block.line}: {block.not_run}"
+        for page in PAGES.values()
+        for block in page.blocks
+        if block.not_run is not None
+    ]
+    assert len(marked) <= NOT_RUN_MAX, marked
+
+
+def read(block: Block, folder: Path) -> None:
+    """Take a block for what its language says; raises if it is not that."""
+    if block.language == "yaml":
+        (folder / "memory_config.yaml").write_text(block.source)
+        load(folder / "memory_config.yaml", {})
+    elif block.language == "json":
+        # Several values may follow one another, as lines of a file do.
+        rest = block.source.strip()
+        while rest:
+            _, end = json.JSONDecoder().raw_decode(rest)
+            rest = rest[end:].lstrip()
+    elif block.language == "ini":
+        configparser.ConfigParser().read_string(block.source)
+    else:
+        tomllib.loads(block.source)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        (page.name, place)
+        for page in PAGES.values()
+        for place, block in enumerate(page.blocks)
+        if block.language in READ and block.not_run is None
+    ],
+)
+def test_settings_and_data_in_the_pages_are_valid(name: str, place: int, tmp_path: Path) -> None:
+    read(PAGES[name].blocks[place], tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from recollect import MemoryClient
 from recollect.protocol import errors
 from recollect.protocol.operations import REGISTRY
 from tests.harness.every_call import documents_of, use_everything
-from tests.harness.forks import ROOT
 from tests.harness.gateways import GatewayProcess
 from tests.harness.grpc_calling import CALLED_WITHIN_S, GrpcCaller, generated
 from tests.harness.grpc_gateways import calling, channel_to, gateway_of
@@ -212,18 +210,6 @@ def test_beyond_the_calls_at_once_the_answer_is_to_come_again(
                 return
             except errors.Overloaded:
                 continue
-
-
-def test_the_example_in_the_guide_works(
-    gateway: GatewayProcess, capsys: pytest.CaptureFixture[str]
-) -> None:
-    guide = (ROOT / "docs" / "grpc.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", guide, re.S)
-    generated()
-    exec(example.replace("127.0.0.1:7334", str(gateway.said["grpc"])), {})
-    told = capsys.readouterr().out
-    assert "Anna prefers green tea" in told
-    assert "['add_memory']" in told
 
 
 @pytest.mark.parametrize("version", ["v1alpha", "v1"])
