@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ from packaging.requirements import Requirement
 
 extras = tomllib.load(open({project!r}, "rb"))["project"]["optional-dependencies"]
 assert sys.argv[1] == "install", sys.argv
-for given in sys.argv[2:]:
+for given in (word for word in sys.argv[2:] if word != "--upgrade"):
     wanted = Requirement(given.replace(".", "recollect", 1) if given[0] == "." else given)
     if wanted.name != "recollect":
         importlib.metadata.version(wanted.name)
@@ -62,7 +63,9 @@ for given in sys.argv[2:]:
 class CommandsOnPath:
     """A folder of commands for PATH, served until it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Sequence[str] = ()) -> None:
+        """`recollect up` leaves out some processes that nobody is going to ask for."""
+        self._left_out = [part for name in without for part in ("--without", name)]
         # The path of a socket must be short.
         self.folder = Path(tempfile.mkdtemp(prefix="rc-"))
         self._listening = socket.socket(socket.AF_UNIX)
@@ -108,8 +111,9 @@ class CommandsOnPath:
     def _run(self, asked: dict[str, Any], streams: Path) -> dict[str, Any]:
         (streams / "in").write_text(asked["given"])
         (streams / "out").touch()
+        args = asked["args"] + (self._left_out if asked["args"][:1] == ["up"] else [])
         process = FORKS.start(
-            asked["args"],
+            args,
             folder=Path(asked["folder"]),
             env=asked["env"],
             given=streams / "in",
@@ -117,12 +121,12 @@ class CommandsOnPath:
             err=streams / "err",
         )
         try:
-            if stays(asked["args"]):
+            if stays(args):
                 interrupt(process, streams / "out")
             code = process.wait(ENDS_WITHIN_S)
         finally:
             process.kill()
-        if stays(asked["args"]) and code in (-signal.SIGINT, 128 + signal.SIGINT):
+        if stays(args) and code in (-signal.SIGINT, 128 + signal.SIGINT):
             code = 0
         return {
             "code": code % 256,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.config import load
+from recollect.config import Settings, load
 from recollect.protocol import errors, reference
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
@@ -68,6 +68,19 @@ def test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_in_it(name: str) 
             there = PAGES.get(led.relative_to(ROOT).as_posix())
             broken += [] if there and anchor in there.anchors else [link]
     assert broken == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_is_named_to_who_changes_the_program_is_there(name: str) -> None:
+    text = PAGES[name].path.read_text()
+    paths = re.findall(r"`((?:recollect|tests|benchmarks|website)/[\w/.]*)`", text)
+    assert len(paths) > 10
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_page_about_jobs_has_every_job() -> None:
+    table = PAGES["docs/jobs.md"].path.read_text()
+    assert [job for job in Settings().jobs.__struct_fields__ if f"\n| `{job}` |" not in table] == []
 
 
 def test_every_page_has_its_place_on_the_site() -> None:

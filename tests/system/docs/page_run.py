@@ -28,6 +28,8 @@ QUICK = {
     "RECOLLECT_GATEWAY_GRPC": "false",
 }
 """What takes long to import, and has tests of its own."""
+WHOLE = ("README.md", "docs/running.md")
+"""Pages whose `recollect up` starts all processes; others ask for none of the rest."""
 FILE_NAMED = re.compile(r"# (\S+\.yaml)\n")
 
 
@@ -41,7 +43,7 @@ class PageRun:
         self.ports = {usual: free_port() for usual in USUAL_PORTS}
         self.placeholders: dict[str, Callable[[], str]] = {}
         """Words in commands that a reader replaces, with what to put there."""
-        self._commands = CommandsOnPath()
+        self._commands = CommandsOnPath(() if page.name in WHOLE else ("scheduler", "gateway"))
         self._python: PagePython | None = None
         self.open = ExitStack()
         self.open.callback(self._commands.close)

@@ -43,8 +43,10 @@ PRINTED = {
         "['Tides turn twice a day'] None\n1 there already",
     ],
     "docs/integrations.md": ["tea Ann drinks green tea", "1 item", "I drink green tea"],
+    "docs/outbox.md": ["queued 1", "The pump was replaced by rover"],
     "docs/protocol.md": ["'status': 'success', 'memory_id'"],
     "docs/purging.md": ["0 left"],
+    "docs/quickstart.md": ["Danish", "2 Anna prefers black tea\n1 Anna prefers green tea"],
     "docs/trust.md": ["['https://shop.example']", "True"],
 }
 """What a reader sees of some pages, in this order."""
@@ -108,6 +110,7 @@ NEEDS: dict[str, Callable[[PageRun], object]] = {
     "docs/health.md": health,
     "docs/import-export.md": foreign_exports,
     "docs/jobs.md": scheduler,
+    "docs/operating.md": PageRun.start_everything,
     "docs/quickstart.md": PageRun.stop_at_the_end,
     "docs/rest.md": rest,
     "docs/running.md": PageRun.stop_at_the_end,
