@@ -103,6 +103,8 @@ class HealthManager:
         self._state: State = overall(self._standings, VITAL)
         self._since_s = now_s()
         self._tasks: list[asyncio.Task[None]] = []
+        self.looked = asyncio.Event()
+        """Set once the orchestrator was looked at: what is told is seen, not assumed."""
 
     def _take_up(self) -> None:
         """Go on from how things stood when the process before this one ended."""
@@ -229,6 +231,8 @@ class HealthManager:
         moved, transition = advance(name, standing, finding, at_s, self._rules)
         self._standings[name] = moved
         self._settle()
+        if name == ORCHESTRATOR:
+            self.looked.set()
         if transition is not None:
             self._history.add(transition)
             self._alerts.changed(transition, self._state)

@@ -86,6 +86,15 @@ async def serve(settings: Settings, find: Find, announce: Announce) -> int:
         talking = [asyncio.create_task(parts.alerts.run())]
         if parts.webhook is not None:
             talking.append(asyncio.create_task(parts.webhook.run()))
+        waiting = asyncio.create_task(stopping.wait())
+        # Whoever asks as soon as they know where should not hear that nothing was looked at yet.
+        looking = asyncio.create_task(parts.manager.looked.wait())
+        await asyncio.wait(
+            {looking, waiting, serving},
+            timeout=health.probe_timeout_s,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        looking.cancel()
         url = url_of(health.host, listening.getsockname()[1])
         announce({"url": url, "version": VERSION})
         log.info(
@@ -96,7 +105,6 @@ async def serve(settings: Settings, find: Find, announce: Announce) -> int:
             token_needed=not is_loopback(health.host),
             version=VERSION,
         )
-        waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         failed = serving.done()

@@ -77,6 +77,14 @@ def watched(
         yield orchestrator, health
 
 
+def test_who_asks_as_soon_as_it_says_where_it_is_hears_what_was_seen(
+    orchestrator: OrchestratorProcess,
+) -> None:
+    slow = {**WITHOUT_DASHBOARD, "RECOLLECT_HEALTH_PROBE_TIMEOUT_S": "20"}
+    with HealthProcess(orchestrator.data, orchestrator.endpoint, slow) as health:
+        assert health.states()["orchestrator"] == "healthy"
+
+
 Watched = tuple[OrchestratorProcess, HealthProcess]
 
 
