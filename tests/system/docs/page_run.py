@@ -28,8 +28,12 @@ QUICK = {
     "RECOLLECT_GATEWAY_GRPC": "false",
 }
 """What takes long to import, and has tests of its own."""
-WHOLE = ("README.md", "docs/running.md")
-"""Pages whose `recollect up` starts all processes; others ask for none of the rest."""
+WITHOUT = {
+    "docs/access.md": ("scheduler", "gateway", "health"),
+    "docs/operating.md": ("scheduler", "gateway"),
+    "docs/quickstart.md": ("scheduler", "gateway"),
+}
+"""Processes that a page starts by `recollect up` and then asks for nothing."""
 FILE_NAMED = re.compile(r"# (\S+\.yaml)\n")
 
 
@@ -43,7 +47,7 @@ class PageRun:
         self.ports = {usual: free_port() for usual in USUAL_PORTS}
         self.placeholders: dict[str, Callable[[], str]] = {}
         """Words in commands that a reader replaces, with what to put there."""
-        self._commands = CommandsOnPath(() if page.name in WHOLE else ("scheduler", "gateway"))
+        self._commands = CommandsOnPath(WITHOUT.get(page.name, ()))
         self._python: PagePython | None = None
         self.open = ExitStack()
         self.open.callback(self._commands.close)
