@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from recollect.config import Settings, load
+from recollect.config.declarations import KEYS, SECTIONS
 from recollect.protocol import errors, reference
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
@@ -76,6 +77,18 @@ def test_every_file_that_is_named_to_who_changes_the_program_is_there(name: str)
     paths = re.findall(r"`((?:recollect|tests|benchmarks|website)/[\w/.]*)`", text)
     assert len(paths) > 10
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "CHANGELOG.md"])
+def test_every_setting_that_a_page_names_is_one(name: str) -> None:
+    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?:: [^`]*)?`", PAGES[name].path.read_text())
+    files = (".json", ".py", ".md", ".yaml", ".jsonl", ".key", ".log", ".db")
+    unknown = {
+        setting
+        for setting in named
+        if setting.partition(".")[0] in SECTIONS and not setting.endswith(files)
+    }
+    assert unknown - KEYS.keys() - SECTIONS.keys() == set()
 
 
 def test_the_page_about_jobs_has_every_job() -> None:
