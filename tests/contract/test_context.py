@@ -159,6 +159,34 @@ def test_what_comes_first_does_not_push_out_the_rest(world: World) -> None:
         assert (texts[0] == task) or task_id is None
 
 
+def test_a_task_that_is_saved_loses_nothing_that_helps_in_other_words(world: World) -> None:
+    helpful = {
+        "Deploy the billing service": [
+            "Roll out new releases to one machine first and watch errors",
+            "Invoices are sent at midnight; never restart then",
+            "The payments team must approve production changes",
+        ],
+        "Plan Anna's birthday dinner": [
+            "She is allergic to nuts",
+            "Her favourite restaurant is the Lisbon on Harbour Street",
+            "She turned vegetarian last year",
+        ],
+        "Write the quarterly report": [
+            "Revenue grew by twelve percent between January and March",
+            "The board wants numbers in euros",
+            "Charts are made with the finance template",
+        ],
+    }
+    ids = {text: add(world, text, "long") for texts in helpful.values() for text in texts}
+    for task, texts in helpful.items():
+        wanted = {ids[text] for text in texts}
+        before = wanted & set(given(assemble(world, task_description=task)))
+        world(ops.SaveTask(task, "next", namespace=HOME))
+        after = set(given(assemble(world, task_description=task, task_id="next")))
+        world(ops.DeleteByKey(HOME, "task/next"))
+        assert before and before <= after
+
+
 def test_a_task_that_was_done_often_leaves_room_for_what_helps(world: World) -> None:
     """In its own tier too, where more was noted of it than a search brings."""
     helping = [

@@ -24,9 +24,9 @@ APART_SHARE = 0.5
 RELEVANT_SHARE = 0.3
 """What has less of the best score than this is about something else: two thirds of what a recall
 gives beside the answers, and one answer of thirty."""
-NEAR_SHARE = 0.2
-"""The same beside the best of all, where that comes first or repeats the task; what has a word of
-the task in it is about it anyway."""
+NEAR_SHARE = 0.1
+"""The same beside the best of all, where that comes first or repeats the task. It is low, because
+nothing is as near to a task as its own words; what has one of them in it is about it anyway."""
 UNTRUSTED_RATE = 0.1
 """What is left of a memory's value if it is not trusted at all."""
 TASK_CHARS_MAX = 1_000
