@@ -83,6 +83,7 @@ class SystemService:
             }
 
         memories = await self._storage.read(read)
+        seq = await self._storage.reached_seq()
         cache, meaning = self._store.cache, self._store.meanings.current
         # Off the loop, since it looks into files.
         index = await self._storage.read(lambda session: meaning.index.seen_by(session).describe())
@@ -102,7 +103,7 @@ class SystemService:
             "purges": self._describe_purges(),
             "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},
             "redis": self._describe_redis(),
-            "seq": self._storage.committed_seq,
+            "seq": seq,
             "uptime_s": self._uptime_s(call),
         }
 

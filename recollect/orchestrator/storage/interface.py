@@ -191,7 +191,11 @@ class Storage(Protocol):
 
     @property
     def committed_seq(self) -> int:
-        """The sequence number of the last change that is on disk."""
+        """The sequence number of the last change that is known to be on disk."""
+        ...
+
+    async def reached_seq(self) -> int:
+        """The same, whoever made the change: asked anew where others may write to the store."""
         ...
 
     def read_inline(self, function: ReadFunction[T]) -> T:

@@ -61,6 +61,8 @@ NO_EXTENSION = (
     "administrator install it on the server (Debian's package is postgresql-NN-pgvector) and run "
     "`{what}` in that database; then start again."
 )
+# How the server's errors begin by which a connection ends; one that just ends has none.
+CUT_OFF = "08", "57P"
 # Where the rows of a memory are.
 SCRUB = """
 VACUUM memories, versions, memory_words, vectors, shadow_vectors, relationships, group_members,
@@ -99,8 +101,15 @@ class PostgresWriterSession(PostgresSession):
         super().__init__(connect(url))
 
     def begin(self) -> None:
-        if self.connection.closed or self.connection.broken:
-            self.connection = connect(self._url)
+        if self.usable():
+            try:
+                self.execute("BEGIN")
+                return
+            except psycopg.OperationalError:
+                # The server may have been restarted since the last batch: nothing is begun yet.
+                if self.usable():
+                    raise
+        self.connection = connect(self._url)
         self.execute("BEGIN")
 
     def commit(self) -> None:
@@ -164,6 +173,12 @@ def translate(error: BaseException) -> RecollectError | None:
         )
     # The rest of what the server says may quote the row, and so what is to be remembered.
     reason = error.diag.message_primary or str(error)
+    if isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(CUT_OFF):
+        return StorageFailed(
+            f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
+            "or not: send it again with the same key, and it is stored once.",
+            reason=reason,
+        )
     return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
 
 
@@ -210,11 +225,18 @@ class PostgresStorage:
             queue_length_max=write_queue_max,
         )
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
+        # The last change that was seen in the store, of whomever. Set on the event loop alone.
+        self._seen_seq = int(seq)
         self._writer.start(int(seq))
 
     @property
     def committed_seq(self) -> int:
-        return self._writer.committed_seq
+        return max(self._writer.committed_seq, self._seen_seq)
+
+    async def reached_seq(self) -> int:
+        [(seq, _)] = await self.read(lambda session: session.execute(journal.READ_LEDGER))
+        self._seen_seq = max(self._seen_seq, int(seq))
+        return self.committed_seq
 
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")

@@ -183,6 +183,9 @@ class SqliteStorage:
     def committed_seq(self) -> int:
         return self._writer.committed_seq
 
+    async def reached_seq(self) -> int:
+        return self.committed_seq
+
     def read_inline(self, function: ReadFunction[T]) -> T:
         try:
             return function(self._inline)
