@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness.postgres import new_database
+from tests.harness.postgres import bare_database, new_database
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 STORAGES = (SQLITE, POSTGRESQL)
@@ -40,6 +40,12 @@ class Chosen:
         if folder not in self._urls:
             self._urls[folder] = new_database()
         return self._urls[folder]
+
+    def empty_for(self, data: Path) -> str:
+        """The same, where nothing was made yet."""
+        assert self.kind != SQLITE
+        url = self._urls[data.absolute()] = bare_database()
+        return url
 
     def env_of(self, data: Path) -> dict[str, str]:
         """The same as settings of a process."""

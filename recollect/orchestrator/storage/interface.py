@@ -222,6 +222,10 @@ class Storage(Protocol):
         """Copy the store as it is at one moment into a new folder."""
         ...
 
+    def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
+        """What is wrong with such a copy; nothing if it is whole."""
+        ...
+
     def scrub(self) -> asyncio.Future[bool]:
         """Leave no byte of deleted rows in the store's own files; whether that was done."""
         ...

@@ -12,6 +12,7 @@ from typing import Any, LiteralString
 import structlog
 
 from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.copies import read_manifest
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
@@ -29,7 +30,6 @@ from recollect.protocol.errors import (
     RecollectError,
     StorageFailed,
     StorageFull,
-    Unsupported,
 )
 
 try:
@@ -201,6 +201,7 @@ class PostgresStorage:
         migrations_folder: Path = migrations.FOLDER / "postgres",
     ) -> None:
         self._loop = loop
+        self._url = url
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
         self.schema = apply_migrations(writer_session, migrations_folder)
@@ -254,7 +255,10 @@ class PostgresStorage:
         return self._writer.queue_length()
 
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
-        raise Unsupported("On PostgreSQL, take backups with pg_dump or your provider's tools.")
+        return self._loop.run_in_executor(None, self._back_up, Path(folder))
+
+    def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
+        return self._loop.run_in_executor(None, self._problems_of_backup, Path(folder))
 
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(self._readers, self._scrub)
@@ -283,6 +287,19 @@ class PostgresStorage:
         self._readers.shutdown(wait=True)
         self._pool.close()
         self._writer_session.connection.close()
+
+    def _back_up(self, folder: Path) -> dict[str, Any]:
+        from recollect.orchestrator.storage import postgres_copies  # which needs this module
+
+        try:
+            return postgres_copies.back_up(self._url, folder)
+        except psycopg.Error as error:
+            raise translate(error) or error from error
+
+    def _problems_of_backup(self, folder: Path) -> list[str]:
+        from recollect.orchestrator.storage import postgres_copies  # which needs this module
+
+        return postgres_copies.problems_of(folder, read_manifest(folder))
 
     def _scrub(self) -> bool:
         """Have the server take dead rows out of its tables; its own log and files are its own."""
@@ -316,8 +333,7 @@ def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     """Bring the schema up to date, by one orchestrator at a time; returns its number."""
     session.begin()
     try:
-        session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-        _require_extension(session)
+        lock_and_require_extension(session)
         before, after = migrations.migrate(session, folder)
         session.commit()
     finally:
@@ -327,8 +343,10 @@ def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     return after
 
 
-def _require_extension(session: PostgresWriterSession) -> None:
-    """Have pgvector in the database, or say what an administrator is to do."""
+def lock_and_require_extension(session: PostgresWriterSession) -> None:
+    """Be the one that makes tables, and have pgvector in the database, or say what an administrator
+    is to do."""
+    session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
     found = session.execute(EXTENSION)
     if not found:
         try:
