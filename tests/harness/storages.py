@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness.postgres import bare_database, new_database
+from tests.harness.postgres import bare_database, let_go, new_database
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 STORAGES = (SQLITE, POSTGRESQL)
@@ -30,6 +30,8 @@ class Chosen:
             yield
         finally:
             self.kind = before
+            for url in self._urls.values():
+                let_go(url)
             self._urls.clear()
 
     def url_of(self, data: Path) -> str:
@@ -38,7 +40,7 @@ class Chosen:
             return SQLITE
         folder = data.absolute()
         if folder not in self._urls:
-            self._urls[folder] = new_database()
+            self._urls[folder] = new_database(held=True)
         return self._urls[folder]
 
     def empty_for(self, data: Path) -> str:

@@ -204,6 +204,8 @@ class PostgresStorage:
         self._url = url
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
+        # Asked once: the connection may be away when somebody wants to know.
+        self._engine = writer_session.connection.info.server_version
         self.schema = apply_migrations(writer_session, migrations_folder)
         # The migrations may have brought new types.
         adapt(writer_session.connection)
@@ -273,7 +275,7 @@ class PostgresStorage:
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "postgresql",
-            "engine": str(self._writer_session.connection.info.server_version),
+            "engine": "{}.{}".format(*divmod(self._engine, 10_000)),
             "schema": self.schema,
             "write_queue_length": self._writer.queue_length(),
             "write_lag_s": self._writer.lag_s(),
