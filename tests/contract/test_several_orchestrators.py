@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from recollect.config import HealthSettings
@@ -24,6 +25,7 @@ from recollect.protocol.errors import (
     LeaseLost,
     NotFound,
     Overloaded,
+    StorageFailed,
     Unauthenticated,
 )
 from tests.faults.polling import wait_for
@@ -37,6 +39,11 @@ NEW_MODEL = "hashed-ngrams-v1/64"
 COUNTING = Settings(
     embedding=EmbeddingSettings(provider="hashed"), health=HealthSettings(counts_interval_s=0.0)
 )
+
+END_OTHERS = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 Pair = tuple[World, World]
 
@@ -304,6 +311,41 @@ def test_two_that_are_told_different_models_agree_on_one(pair: Pair) -> None:
         world.settle()
         assert ids["memory_ids"][7] in found(world, ops.SemanticSearch, "lantern number 7")
         assert world(ops.CheckIndex(repair=False))["agrees"]
+
+
+def test_a_server_that_ends_all_connections_is_found_again_by_whoever_asks(pair: Pair) -> None:
+    one, other = pair
+
+    async def use_all_readers() -> None:
+        reads = [one.storage.read(lambda s: s.execute("SELECT pg_sleep(0.01)")) for _ in range(8)]
+        await asyncio.gather(*reads)
+
+    one.run(use_all_readers())
+    added = one(ops.AddMemory("Before the restart"))
+    with psycopg.connect(one.settings.storage.url, autocommit=True) as connection:
+        connection.execute(END_OTHERS)
+    assert one(ops.GetMemory(added["memory_id"]))["memory"]["content"] == "Before the restart"
+    for world in pair:
+        world(ops.AddMemory("After the restart"))
+        assert world(ops.Count())["count"] == 2 + (world is other)
+
+
+def test_a_write_that_is_cut_off_says_so_and_is_repeated_by_its_key(pair: Pair) -> None:
+    one, other = pair
+    commit = one.storage._writer_session.commit  # type: ignore[attr-defined]
+
+    def committed_and_cut_off() -> None:
+        commit()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    one.storage._writer_session.commit = committed_and_cut_off  # type: ignore[attr-defined]
+    with pytest.raises(StorageFailed, match="may be stored or not") as told:
+        one(ops.AddMemory("Once"), key="k-1")
+    assert told.value.retryable
+    again = other(ops.AddMemory("Once"), key="k-1")
+    assert other(ops.GetMemory(again["memory_id"]))["memory"]["content"] == "Once"
+    assert other(ops.Count())["count"] == 1
+    one.storage._writer_session.commit = commit  # type: ignore[attr-defined]
 
 
 def test_two_that_start_at_once_on_an_empty_database_both_come_up(tmp_path: Path) -> None:

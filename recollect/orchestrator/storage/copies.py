@@ -17,6 +17,7 @@ ROWS_NAME = "recollect.rows"
 MANIFEST_NAME = "manifest.json"
 PARTIAL_MANIFEST_NAME = f"{MANIFEST_NAME}.partial"
 PROBLEMS_MAX = 5
+NUMBERS = "SELECT seq, (SELECT max(number) FROM schema_migrations) FROM ledger WHERE id = 1"
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -53,8 +54,8 @@ def _copy_into(folder: Path, database: Path) -> dict[str, Any]:
             copying.step()
         # A backup is one plain file: no write-ahead log beside it.
         target.pragma("journal_mode", "delete")
-        [(seq,)] = target.execute("SELECT seq FROM ledger WHERE id = 1").fetchall()
-        [(schema,)] = target.execute("SELECT max(number) FROM schema_migrations").fetchall()
+        numbers: list[Any] = target.execute(NUMBERS).fetchall()
+        [(seq, schema)] = numbers
     finally:
         target.close()
         source.close()

@@ -173,13 +173,20 @@ def translate(error: BaseException) -> RecollectError | None:
         )
     # The rest of what the server says may quote the row, and so what is to be remembered.
     reason = error.diag.message_primary or str(error)
-    if isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(CUT_OFF):
+    if is_cut_off(error):
         return StorageFailed(
             f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
             "or not: send it again with the same key, and it is stored once.",
             reason=reason,
         )
     return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
+
+
+def is_cut_off(error: psycopg.Error) -> bool:
+    """Whether the connection ended with it."""
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(
+        CUT_OFF
+    )
 
 
 class PostgresStorage:
@@ -325,10 +332,20 @@ class PostgresStorage:
 
     def _read(self, function: ReadFunction[T]) -> T:
         try:
-            with self._pool.connection() as connection, connection.transaction():
-                return function(PostgresSession(connection))
+            try:
+                return self._read_once(function)
+            except psycopg.OperationalError as error:
+                if not is_cut_off(error):
+                    raise
+                # The server was restarted, perhaps: what it has ended is thrown away.
+                self._pool.check()
+                return self._read_once(function)
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise translate(error) or error from error
+
+    def _read_once(self, function: ReadFunction[T]) -> T:
+        with self._pool.connection() as connection, connection.transaction():
+            return function(PostgresSession(connection))
 
 
 def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
