@@ -152,7 +152,7 @@ def test_an_author_that_one_forgot_is_known_again_when_the_other_writes_for_them
     pair: Pair,
 ) -> None:
     one, other = pair
-    said = {"metadata": {"speaker": "Ann"}, "namespace": "project:harbour"}
+    said: Any = {"metadata": {"speaker": "Ann"}, "namespace": "project:harbour"}
     first = one(ops.AddMemory("The crane needs oil", **said))["memory_id"]
     other(ops.Purge(first))
     one(ops.AddMemory("The crane was painted", **said))

@@ -10,6 +10,7 @@ from tests.harness.storages import CHOSEN, SQLITE, STORAGES
 
 # What a test is about, if that is not on every storage.
 FILE = "the file of SQLite"
+CARRIED = "how a key is carried; whose it is, is tried on every storage by tests/contract"
 OWN = "a storage that the test names itself"
 MODELS = "models, and what embeds with them"
 PROCESSES = "processes: how they start, end and are looked after"
@@ -24,6 +25,7 @@ ON_SQLITE_ALONE = {
     "cli/test_agent_commands.py": SPOKEN,
     "cli/test_doctor.py": FILE,
     "cli/test_keyed_commands.py": SPOKEN,
+    "cli/test_memory_commands.py": SPOKEN,
     "cli/test_models.py": MODELS,
     "cli/test_up.py": PROCESSES,
     "client/test_async_client_transport.py": TRANSPORT,
@@ -34,12 +36,14 @@ ON_SQLITE_ALONE = {
     "gateway/mcp/test_http.py": WEB,
     "gateway/mcp/test_stdio.py": WEB,
     "gateway/test_grpc.py": WEB,
+    "gateway/test_grpc_feed.py": WEB,
     "gateway/test_grpc_life.py": PROCESSES,
     "gateway/test_grpc_open_streams.py": TRANSPORT,
     "gateway/test_rest.py": WEB,
     "gateway/test_rest_schema.py": WEB,
     "gateway/test_slow_bodies.py": TRANSPORT,
     "test_access_guide.py": WRITTEN,
+    "test_bearer_keys.py": CARRIED,
     "test_consolidation_guide.py": WRITTEN,
     "test_documents_guide.py": WRITTEN,
     "test_embedding.py": MODELS,
