@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -18,7 +18,11 @@ from recollect.cli.output import counted, err, out, print_json, show_failure, si
 from recollect.client.settings import KEY_FILE_VARIABLE
 from recollect.protocol.errors import Unreachable
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
 BACKUP_S = 3600.0
+ROWS_NAME = "recollect.rows"
 
 
 def backup(
@@ -34,6 +38,13 @@ def backup(
             help="Back up this data folder, also while no orchestrator serves it.", metavar="DIR"
         ),
     ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Back up this PostgreSQL database, also while no orchestrator serves it.",
+            metavar="URL",
+        ),
+    ] = None,
     endpoint: options.Endpoint = None,
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
@@ -41,15 +52,19 @@ def backup(
     """Copy the whole store, as it is at one moment, also while it is in use."""
     target = Path(destination).absolute()
     with reporting(partial(show_failure, as_json=as_json)):
-        if data is not None and endpoint is not None:
+        if sum(source is not None for source in (data, storage, endpoint)) > 1:
             raise Failure(
                 "usage",
-                "--data and --endpoint name two sources.",
+                "--data, --storage and --endpoint each name a source.",
                 "Give one of them.",
                 exit_code=USAGE,
             )
         with err.status("Copying …"):
-            if data is not None:
+            if storage is not None:
+                from recollect.cli.server_backups import back_up_server
+
+                answer = {"status": "success", **back_up_server(storage, target)}
+            elif data is not None:
                 answer = _back_up_folder(Path(data), key_file, target)
             else:
                 answer = _back_up_through(endpoint, key_file, target)
@@ -59,10 +74,16 @@ def backup(
             Text.assemble(
                 ("Backed up ", "green"),
                 f"{size(answer['bytes'])}, up to change {answer['seq']:,}, to {answer['path']}",
-                (f"\nBring it back with: recollect restore {answer['path']} --data DIR", "dim"),
+                (f"\nBring it back with: {_restoring(Path(answer['path']))}", "dim"),
             ),
             soft_wrap=True,
         )
+
+
+def _restoring(folder: Path) -> str:
+    """How a backup is brought back; one that lies on another machine says it there."""
+    on_server = (folder / ROWS_NAME).exists()
+    return f"recollect restore {folder} {'--storage URL' if on_server else '--data DIR'}"
 
 
 def _back_up_through(endpoint: str | None, key_file: str | None, target: Path) -> dict[str, Any]:
@@ -82,13 +103,14 @@ def _back_up_through(endpoint: str | None, key_file: str | None, target: Path) -
 
 def _back_up_folder(folder: Path, key_file: str | None, target: Path) -> dict[str, Any]:
     """Make the copy here; if an orchestrator serves the folder, through that one."""
-    from recollect.cli.restoring import back_up_unserved
+    from recollect.cli.restoring import NoDatabase, back_up_unserved
     from recollect.orchestrator.data_folder import FolderInUse, announcement
 
+    announced = announcement(folder)
     try:
         return {"status": "success", **back_up_unserved(folder, target)}
-    except FolderInUse:
-        announced = announcement(folder)
+    except (FolderInUse, NoDatabase):
+        # Where there is none, the one that serves the folder may have its own on a server.
         if announced is None:
             raise
         endpoint = reachable(str(announced["endpoint"]))
@@ -105,17 +127,27 @@ def restore(
         str, typer.Argument(help="The folder of the backup.", metavar="BACKUP", show_default=False)
     ],
     data: Annotated[
-        str,
+        str | None,
+        typer.Option(help="The data folder to make; it must not hold a database.", metavar="DIR"),
+    ] = None,
+    storage: Annotated[
+        str | None,
         typer.Option(
-            help="The data folder to make; it must not hold a database.",
-            metavar="DIR",
-            show_default=False,
+            help="The PostgreSQL database to fill, from a backup of one; it must hold no store.",
+            metavar="URL",
         ),
-    ],
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make a data folder from a backup, after checking that the backup is whole."""
+    """Make a data folder, or fill a database, from a backup that is found whole."""
     with reporting(partial(show_failure, as_json=as_json)):
+        if (data is None) == (storage is None):
+            raise Failure(
+                "usage",
+                "Where to restore it to is not said, or twice.",
+                "Give --data DIR for a backup of SQLite, --storage URL for one of PostgreSQL.",
+                exit_code=USAGE,
+            )
         from rich.progress import (
             BarColumn,
             DownloadColumn,
@@ -125,6 +157,7 @@ def restore(
         )
 
         from recollect.cli.restoring import restore_into
+        from recollect.cli.server_backups import restore_into_server
 
         columns = (
             TextColumn("{task.description}"),
@@ -135,20 +168,30 @@ def restore(
         hidden = not err.is_terminal
         with Progress(*columns, console=err, transient=True, disable=hidden) as progress:
             task = progress.add_task("Copying", total=None)
-            manifest = restore_into(
-                Path(backup_folder),
-                Path(data),
-                begun=lambda total: progress.update(task, total=total),
-                copied=lambda count: progress.advance(task, count),
-            )
-        restored = str(Path(data).absolute())
+            begun = partial(_begun, progress, task)
+            copied = partial(progress.advance, task)
+            if storage is not None:
+                manifest = restore_into_server(
+                    Path(backup_folder), storage, begun=begun, copied=copied
+                )
+                restored, serve = "the database", "recollect up, with storage.url set to it"
+            else:
+                assert data is not None
+                folder = Path(data).absolute()
+                manifest = restore_into(Path(backup_folder), folder, begun=begun, copied=copied)
+                restored, serve = str(folder), f"recollect up --data {folder}"
         if as_json:
-            return print_json({"status": "success", **manifest, "path": restored})
+            path = None if storage is not None else restored
+            return print_json({"status": "success", **manifest, "path": path})
         out.print(
             Text.assemble(
                 ("Restored ", "green"),
                 f"{size(manifest['bytes'])}, {counted(manifest['seq'], 'change')}, to {restored}",
-                (f"\nServe it with: recollect up --data {restored}", "dim"),
+                (f"\nServe it with: {serve}", "dim"),
             ),
             soft_wrap=True,
         )
+
+
+def _begun(progress: Progress, task: TaskID, total: int) -> None:
+    progress.update(task, total=total)

@@ -17,9 +17,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from recollect.cli.failures import Failure
+from recollect.cli.failures import USAGE, Failure
 from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
-from recollect.orchestrator.storage import migrations
+from recollect.orchestrator.storage import copies, migrations
 from recollect.orchestrator.storage.copies import (
     DATABASE_NAME,
     MANIFEST_NAME,
@@ -30,13 +30,20 @@ from recollect.orchestrator.storage.copies import (
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
 CHUNK_BYTES = 4 * 1024 * 1024
+SQLITE = "sqlite"
+FOLDERS = {SQLITE: SQLITE, "postgresql": "postgres"}
+"""Where the migrations of a kind of storage are."""
+
+
+class NoDatabase(Failure):
+    """A folder that holds no database."""
 
 
 def back_up_unserved(folder: Path, target: Path) -> dict[str, Any]:
     """Copy the database of a folder while nobody can serve it. Raises FolderInUse."""
     database = folder / DATABASE_NAME
     if not database.exists():
-        raise Failure(
+        raise NoDatabase(
             "not_found", f"There is no database in {folder}.", "Name a data folder with --data."
         )
     if target.exists():
@@ -64,6 +71,13 @@ def restore_into(
     `begun` is told how many bytes there are, `copied` how many more were copied.
     """
     manifest = read_manifest(backup)
+    if manifest.storage != SQLITE:
+        raise Failure(
+            "usage",
+            f"{backup} is a backup of PostgreSQL, which no data folder can hold.",
+            "Name a database that holds no store: --storage postgresql://…",
+            exit_code=USAGE,
+        )
     keep_to_owner()
     held = DataFolder(folder)
     try:
@@ -95,7 +109,7 @@ def read_manifest(backup: Path) -> Manifest:
     if not backup.is_dir():
         raise Failure("not_found", f"There is no backup at {backup}.", "Name the backup's folder.")
     try:
-        manifest = msgspec.json.decode((backup / MANIFEST_NAME).read_bytes(), type=Manifest)
+        manifest = copies.read_manifest(backup)
     except FileNotFoundError:
         raise Failure(
             "backup_unfinished",
@@ -108,7 +122,7 @@ def read_manifest(backup: Path) -> Manifest:
             f"The {MANIFEST_NAME} of {backup} cannot be read: {error}.",
             "Use another backup.",
         ) from error
-    known = len(migrations.available(migrations.FOLDER / "sqlite"))
+    known = len(migrations.available(migrations.FOLDER / FOLDERS.get(manifest.storage, SQLITE)))
     if manifest.schema > known:
         raise Failure(
             "schema",

@@ -170,7 +170,7 @@ class Assembly:
             self.storage, fading, cache, entries_max=settings.decay.access_buffer_max
         )
         self._reuse = ReuseLog(self.storage)
-        authors = Authors()
+        authors = Authors(alone=self.storage.inline_reads)
         self._store = store = MemoryStore(self.meanings, cache, ids, authors)
         self._scrubbing = Scrubbing(
             self.storage, lexical, self.meanings, clock, self.redis.forget_vectors

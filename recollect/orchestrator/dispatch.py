@@ -69,7 +69,8 @@ from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
-SEQ_POLL_S = 0.002
+SEQ_POLL_S_MIN = 0.002
+SEQ_POLL_S_MAX = 0.05
 Answer = Callable[[bytes], None]
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -307,15 +308,17 @@ class Dispatcher:
         min_seq: int = operation.min_seq  # type: ignore[attr-defined]
         # However far the deadline, a change that is not there by then will not come.
         until_us = min(call.deadline_us, call.now_us + 1000 * self._network.deadline_ms_default)
-        while self._storage.committed_seq < min_seq:
+        pause_s = SEQ_POLL_S_MIN
+        while (seq := await self._storage.reached_seq()) < min_seq:
             if self._clock.now_us() >= until_us or self.draining:
                 raise NotYetVisible(
-                    f"Change {min_seq} is not visible here; the last one is "
-                    f"{self._storage.committed_seq}. Is min_seq from this store?",
+                    f"Change {min_seq} is not visible here; the last one is {seq}. Is min_seq from "
+                    "this store?",
                     min_seq=min_seq,
-                    seq=self._storage.committed_seq,
+                    seq=seq,
                 )
-            await asyncio.sleep(SEQ_POLL_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, SEQ_POLL_S_MAX)
         result = route.handler(call, operation)
         return result if isinstance(result, dict) else await result
 

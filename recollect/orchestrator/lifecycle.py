@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -28,6 +29,7 @@ from recollect.protocol.errors import RecollectError, StorageFailed
 log = structlog.get_logger()
 
 CHOICES_MAX = 10
+LOOK_S = 1.0
 
 
 class Orchestrator(Assembly):
@@ -99,6 +101,7 @@ class Orchestrator(Assembly):
             # Others may exchange the model of this store.
             following = self._following.run(choice.active.to_text())
             self._background.append(asyncio.create_task(following))
+            self._background.append(asyncio.create_task(self._follow_changes()))
 
     async def _choose_model(self) -> Choice:
         """Start with the store's own model, or with the configured one if it has none."""
@@ -176,6 +179,13 @@ class Orchestrator(Assembly):
             meaning.embedding.close()
             await asyncio.to_thread(meaning.index.close)
         return in_time
+
+    async def _follow_changes(self) -> None:
+        """Know how far the store is, though only others write to it."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            with suppress(RecollectError):
+                await self.storage.reached_seq()
 
     async def _flush_accesses(self) -> None:
         while True:

@@ -118,7 +118,7 @@ class Reembedding:
 
     async def _tidy(self) -> None:
         try:
-            await self._clear()
+            await self._clear(None)
         except RecollectError as error:
             log.warning("Old vectors are still there.", action="reembed", reason=error.message)
             self.trouble("reembedding_waits", error.message)
@@ -202,7 +202,7 @@ class Reembedding:
         storage = self._storage
         await storage.write(lambda transaction: set_property(transaction, TARGET, spec.to_text()))
         if await storage.read(lambda s: bool(s.execute(FOREIGN, (target.model,)))):
-            await self._clear()
+            await self._clear(spec)
         # Whatever is deleted from now on, the index hears of.
         self._meanings.coming = target
         await self._indexes.load(storage, target, "shadow_vectors")
@@ -218,26 +218,30 @@ class Reembedding:
             seq, rows = await self._storage.read(partial(_next, after))
             if not rows:
                 break
-            await self._embed(target, seq, rows)
+            await self._embed(spec, target, seq, rows)
             after = rows[-1].num
-        since_seq = await self._catch_up(target)
+        since_seq = await self._catch_up(spec, target)
         return await self._switch(spec, target, since_seq)
 
-    async def _catch_up(self, target: Meaning) -> int:
+    async def _catch_up(self, spec: EmbedderSpec, target: Meaning) -> int:
         """Embed what changed meanwhile; returns the sequence number up to which all is done."""
         since_seq = 0
         while True:
             seq, reached_seq, rows = await self._storage.read(partial(_behind, since_seq))
-            await self._embed(target, seq, rows)
+            await self._embed(spec, target, seq, rows)
             if reached_seq is None:
                 return seq
             since_seq = reached_seq
 
-    async def _embed(self, target: Meaning, seq: int, rows: list[MemoryRow]) -> None:
+    async def _embed(
+        self, spec: EmbedderSpec, target: Meaning, seq: int, rows: list[MemoryRow]
+    ) -> None:
         made = await embedded_singly(target.embedding, rows)
         if not made:
             return
-        kept = await self._storage.write(partial(_keep, target.model, seq, made))
+        kept = await self._storage.write(partial(_keep, spec, target.model, seq, made))
+        if kept is None:
+            raise ExchangedElsewhere
         chosen = [(row, pooled) for row, pooled in made if row.num in kept]
         if chosen:
             # Off the loop, because it writes a segment now and then.
@@ -308,10 +312,22 @@ class Reembedding:
 
         return exchange
 
-    async def _clear(self) -> None:
-        """Empty the shadow table, a bounded number at a time."""
-        while await self._storage.write(lambda t: len(t.execute(CLEAR, (CLEAR_ROWS,)))):
+    async def _clear(self, target: EmbedderSpec | None) -> None:
+        """Empty the shadow table, a bounded number at a time, while it is for this target."""
+        while await self._storage.write(partial(_clear_some, target)):
             await asyncio.sleep(CLEAR_PAUSE_S)
+
+
+def _is_target(session: Session, spec: EmbedderSpec | None) -> bool:
+    """Whether the store is on its way to a model, or to none: another orchestrator may have said
+    otherwise."""
+    return get_property(session, TARGET) == (None if spec is None else spec.to_text())
+
+
+def _clear_some(target: EmbedderSpec | None, transaction: WriteTransaction) -> int:
+    if not _is_target(transaction, target):
+        return 0
+    return len(transaction.execute(CLEAR, (CLEAR_ROWS,)))
 
 
 def _next(after: int, session: Session) -> tuple[int, list[MemoryRow]]:
@@ -336,12 +352,18 @@ def _gone(nums: list[int], session: Session) -> list[int]:
 
 
 def _keep(
+    spec: EmbedderSpec,
     model: str,
     seq: int,
     made: list[tuple[MemoryRow, Pooled]],
     transaction: WriteTransaction,
-) -> set[int]:
-    """Keep new vectors, except of memories that were deleted meanwhile; the numbers of the kept."""
+) -> set[int] | None:
+    """Keep new vectors, except of memories that were deleted meanwhile; the numbers of the kept.
+
+    None if the store is not on its way to this model any more.
+    """
+    if not _is_target(transaction, spec):
+        return None
     kept = {row.num for row, _ in made if transaction.execute(STILL_LIVING, (row.num,))}
     transaction.executemany(
         KEEP,
@@ -365,7 +387,7 @@ def _switch(
 
     None if the store is not on its way to this model any more.
     """
-    if get_property(transaction, TARGET) != spec.to_text():
+    if not _is_target(transaction, spec):
         return None
     behind = [num for num, _ in transaction.execute(BEHIND, (since_seq, BEHIND_MAX))]
     for num in behind:

@@ -9,12 +9,13 @@ import structlog
 from recollect.orchestrator.memory_texts import words_of
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.storage.interface import Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property, set_property
 
 log = structlog.get_logger()
 
 PROPERTY = "words_version"
+BEGUN = "begun"
 PAGE_ROWS = 5_000
 PAGE = f"""
 SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
@@ -22,26 +23,34 @@ SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
 
 
 async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
-    """Index the words of all memories, unless that was done in the present way; how many."""
+    """Index the words of all memories, unless that was done in the present way; how many.
+
+    Others may write meanwhile, and begin with the same: what one has indexed, none takes away.
+    """
     version = lexical.version
     known = await storage.read(lambda session: get_property(session, PROPERTY))
     if known == version:
         return 0
     after, done = 0, 0
-    await storage.write(lexical.clear)
-    while rows := await storage.read(partial(_page, after)):
-        await storage.write(partial(_learn, rows))
-        after, done = rows[-1].num, done + len(rows)
+    await storage.write(partial(_clear, lexical))
+    while nums := await storage.write(partial(_learn, after)):
+        after, done = nums[-1], done + len(nums)
         if done % (20 * PAGE_ROWS) == 0:
             log.info("Words are being indexed.", action="index_words", memories=done)
     await storage.write(lambda transaction: set_property(transaction, PROPERTY, version))
     return done
 
 
-def _page(after: int, session: Session) -> list[MemoryRow]:
-    return [MemoryRow(*row) for row in session.execute(PAGE, (after, PAGE_ROWS))]
+def _clear(lexical: LexicalIndex, transaction: WriteTransaction) -> None:
+    """Begin anew, unless somebody has begun in the present way."""
+    begun = f"{BEGUN} {lexical.version}"
+    if get_property(transaction, PROPERTY) not in (begun, lexical.version):
+        lexical.clear(transaction)
+        set_property(transaction, PROPERTY, begun)
 
 
-def _learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:
-    for row in rows:
-        transaction.texts[row.num] = words_of(row)
+def _learn(after: int, transaction: WriteTransaction) -> list[int]:
+    """Index a page of memories as they are in this very transaction; their numbers."""
+    rows = [MemoryRow(*row) for row in transaction.execute(PAGE, (after, PAGE_ROWS))]
+    transaction.texts.update((row.num, words_of(row)) for row in rows)
+    return [row.num for row in rows]

@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from recollect.config import HealthSettings
+from recollect.config.settings import EmbeddingSettings, Settings
+from recollect.orchestrator.calls import Call, record
+from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol import operations as ops
-from tests.harness.postgres import new_database
+from recollect.protocol.bearer_keys import hash_of, key_id_of, new_bearer_key
+from recollect.protocol.errors import (
+    Forbidden,
+    IdempotencyConflict,
+    LeaseLost,
+    NotFound,
+    Overloaded,
+    StorageFailed,
+    Unauthenticated,
+)
+from tests.faults.polling import wait_for
+from tests.harness.postgres import bare_database, new_database
+from tests.harness.processes import OrchestratorProcess
 from tests.harness.worlds import ANSWERED_WITHIN_S, World
 
 WAYS = (ops.SearchMemory, ops.SemanticSearch, ops.Recall)
 
 NEW_MODEL = "hashed-ngrams-v1/64"
+COUNTING = Settings(
+    embedding=EmbeddingSettings(provider="hashed"), health=HealthSettings(counts_interval_s=0.0)
+)
+
+END_OTHERS = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 Pair = tuple[World, World]
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    url = new_database()
-    worlds = World(url, tmp_path / "one"), World(url, tmp_path / "other")
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    url, settings = new_database(), getattr(request, "param", None)
+    worlds = World(url, tmp_path / "one", settings), World(url, tmp_path / "other", settings)
     yield worlds
     for world in worlds:
         world.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    wait_for(condition, within_s=ANSWERED_WITHIN_S, what="both agree")
 
 
 def found(world: World, way: Any, query: str, **given: Any) -> list[str]:
@@ -101,3 +133,234 @@ def test_who_still_has_the_old_model_leaves_the_vectors_of_the_new_one(pair: Pai
     other.run(other.orchestrator._indexes.load(other.storage, old))
     stats = one(ops.Stats())
     assert (stats["index"]["vectors"], stats["embedding"]["waiting"]) == (20, 0)
+
+
+@pytest.mark.parametrize("pair", [COUNTING], ids=[""], indirect=True)
+def test_a_change_at_one_is_waited_for_and_counted_at_the_other(pair: Pair) -> None:
+    one, other = pair
+    assert other(ops.Metrics())["memories"]["total"] == 0
+    added = one(ops.AddMemory("The ferry leaves at noon"))
+    # Nothing was ever written through the other: what it knows, it has to ask for.
+    read = other(ops.GetMemory(added["memory_id"], min_seq=added["seq"]))
+    assert read["memory"]["content"] == "The ferry leaves at noon"
+    assert other(ops.Stats())["seq"] == added["seq"]
+    until(lambda: other(ops.Ping())["seq"] == added["seq"])
+    until(lambda: other(ops.Metrics())["memories"]["total"] == 1)
+
+
+def test_an_author_that_one_forgot_is_known_again_when_the_other_writes_for_them(
+    pair: Pair,
+) -> None:
+    one, other = pair
+    said: Any = {"metadata": {"speaker": "Ann"}, "namespace": "project:harbour"}
+    first = one(ops.AddMemory("The crane needs oil", **said))["memory_id"]
+    other(ops.Purge(first))
+    one(ops.AddMemory("The crane was painted", **said))
+    for world in pair:
+        asked = ops.Recall("What did Ann say of the crane?", explain=True)
+        [found] = world(asked)["results"]
+        assert found["explanation"]["author"] > 0
+
+
+def test_the_same_key_at_both_at_once_is_written_once(pair: Pair) -> None:
+    rounds, barrier = range(15), threading.Barrier(len(pair))
+
+    def add(world: World) -> list[str]:
+        told = []
+        for n in rounds:
+            barrier.wait(ANSWERED_WITHIN_S)
+            added = world(ops.AddMemory(f"the toll of round {n}"), key=f"round-{n}")
+            told.append(added["memory_id"])
+        return told
+
+    with ThreadPoolExecutor(len(pair)) as pool:
+        first, second = pool.map(add, pair)
+    assert first == second
+    assert pair[0](ops.Count())["count"] == len(rounds)
+    for world in pair:
+        with pytest.raises(IdempotencyConflict):
+            world(ops.AddMemory("something else"), key="round-3")
+
+
+def test_no_reader_of_the_feed_passes_over_a_change_that_is_committed_late(pair: Pair) -> None:
+    one, other = pair
+    numbered, commit = threading.Event(), threading.Event()
+
+    def slow(transaction: WriteTransaction) -> None:
+        call = Call("add_memory", other.clock.now_us(), 2**62, "local")
+        record(call, transaction, subject="the slow one")
+        numbered.set()
+        assert commit.wait(ANSWERED_WITHIN_S)
+
+    async def write_slowly() -> None:
+        await other.storage.write(slow)
+
+    start = one(ops.Stats())["seq"]
+    with ThreadPoolExecutor(2) as pool:
+        slowly = pool.submit(other.run, write_slowly())
+        assert numbered.wait(ANSWERED_WITHIN_S)
+        # It has its number and is not committed: nothing behind that can be seen before it.
+        assert one(ops.ReadChanges(start))["changes"] == []
+
+        async def write_and_read() -> list[dict[str, Any]]:
+            writing = asyncio.ensure_future(one.ask(ops.AddMemory("the quick one")))
+            reading = asyncio.ensure_future(one.ask(ops.ReadChanges(start, wait_s=10.0)))
+            done, _ = await asyncio.wait([writing, reading], timeout=0.3)
+            assert not done
+            commit.set()
+            await writing
+            seen = (await reading)["changes"]
+            while len(seen) < 2:
+                page = await one.ask(ops.ReadChanges(seen[-1]["seq"], wait_s=10.0))
+                seen += page["changes"]
+            return list(seen)
+
+        seen = one.run(write_and_read())
+        slowly.result(ANSWERED_WITHIN_S)
+    assert [change["seq"] for change in seen] == [start + 1, start + 2]
+    assert seen[0]["subject"] == "the slow one"
+
+
+def test_readers_at_each_see_every_change_of_both_in_one_order(pair: Pair) -> None:
+    url = pair[0].settings.storage.url
+    writers = [World(url, Path(world.settings.storage.data) / "writer") for world in pair]
+    batches, items = 8, 4
+    total = batches * items * len(writers)
+
+    def write(world: World) -> None:
+        for n in range(batches):
+            world(ops.BatchAddMemories([{"content": f"buoy {n} {m}"} for m in range(items)]))
+
+    def follow(world: World) -> list[tuple[int, str]]:
+        seen: list[tuple[int, str]] = []
+        while len(seen) < total:
+            after = seen[-1][0] if seen else 0
+            page = world(ops.ReadChanges(after, limit=7, wait_s=10.0))
+            assert page["changes"], f"{len(seen)} of {total}"
+            seen += [(change["seq"], change["subject"]) for change in page["changes"]]
+        return seen
+
+    try:
+        with ThreadPoolExecutor(2 * len(pair)) as pool:
+            following = [pool.submit(follow, world) for world in pair]
+            for written in [pool.submit(write, world) for world in writers]:
+                written.result()
+            one, other = (reader.result() for reader in following)
+    finally:
+        for world in writers:
+            world.close()
+    assert one == other
+    assert [seq for seq, _ in one] == list(range(1, total + 1))
+
+
+def test_a_lease_is_one_and_the_same_at_both(pair: Pair) -> None:
+    one, other = pair
+    token = one(ops.AcquireLease("work", "anna", 0.2))["token"]
+    assert not other(ops.AcquireLease("work", "ben", 60.0))["acquired"]
+    assert other(ops.RenewLease("work", "anna", token, 0.2))["token"] == token
+    # Who is silent for so long loses it, whichever orchestrator is asked.
+    until(lambda: other(ops.AcquireLease("work", "ben", 60.0))["acquired"])
+    for world in pair:
+        with pytest.raises(LeaseLost):
+            world(ops.AddMemory("too late"), fence=f"work/{token}")
+    assert not one(ops.AcquireLease("work", "anna", 60.0))["acquired"]
+    assert one(ops.Count())["count"] == 0
+
+
+def test_a_key_is_known_and_refused_at_both(pair: Pair) -> None:
+    one, other = pair
+    key = new_bearer_key()
+    one(ops.CreateIdentity("alice"))
+    one(ops.CreateBearerKey("alice", hash_of(key)))
+
+    def may(world: World, operation: Any) -> bool:
+        try:
+            world(operation, bearer=key)
+        except (Unauthenticated, Forbidden, NotFound, Overloaded):
+            # The last one, where it was changed while it was asked.
+            return False
+        return True
+
+    until(lambda: may(other, ops.WhoAmI()))
+    write = ops.AddMemory("hers", namespace="user:alice")
+    assert not may(other, write)
+    one(ops.GrantAccess("alice", "user:alice", "write"))
+    until(lambda: may(other, write))
+    other(ops.RevokeAccess("alice", "user:alice"))
+    until(lambda: not may(one, write))
+    assert not may(one, write)
+    other(ops.RevokeBearerKey("alice", key_id_of(hash_of(key))))
+    until(lambda: not may(one, ops.WhoAmI()))
+
+
+def test_two_that_are_told_different_models_agree_on_one(pair: Pair) -> None:
+    one, other = pair
+    ids = one(ops.BatchAddMemories([{"content": f"lantern number {n}"} for n in range(600)]))
+    models = {"hashed-ngrams-v1/64", "hashed-ngrams-v1/96"}
+    one(ops.Reembed("hashed", "hashed", 64))
+    other(ops.Reembed("hashed", "hashed", 96))
+
+    def settled() -> bool:
+        stats = [world(ops.Stats()) for world in pair]
+        states = {each["embedding"]["reembedding"]["state"] for each in stats}
+        named = {each["index"]["model"] for each in stats}
+        return len(named) == 1 and named <= models and states <= {"idle", "done"}
+
+    until(settled)
+    for world in pair:
+        world.settle()
+        assert ids["memory_ids"][7] in found(world, ops.SemanticSearch, "lantern number 7")
+        assert world(ops.CheckIndex(repair=False))["agrees"]
+
+
+def test_a_server_that_ends_all_connections_is_found_again_by_whoever_asks(pair: Pair) -> None:
+    one, other = pair
+
+    async def use_all_readers() -> None:
+        reads = [one.storage.read(lambda s: s.execute("SELECT pg_sleep(0.01)")) for _ in range(8)]
+        await asyncio.gather(*reads)
+
+    one.run(use_all_readers())
+    added = one(ops.AddMemory("Before the restart"))
+    with psycopg.connect(one.settings.storage.url, autocommit=True) as connection:
+        connection.execute(END_OTHERS)
+    assert one(ops.GetMemory(added["memory_id"]))["memory"]["content"] == "Before the restart"
+    for world in pair:
+        world(ops.AddMemory("After the restart"))
+        assert world(ops.Count())["count"] == 2 + (world is other)
+
+
+def test_a_write_that_is_cut_off_says_so_and_is_repeated_by_its_key(pair: Pair) -> None:
+    one, other = pair
+    commit = one.storage._writer_session.commit  # type: ignore[attr-defined]
+
+    def committed_and_cut_off() -> None:
+        commit()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    one.storage._writer_session.commit = committed_and_cut_off  # type: ignore[attr-defined]
+    with pytest.raises(StorageFailed, match="may be stored or not") as told:
+        one(ops.AddMemory("Once"), key="k-1")
+    assert told.value.retryable
+    again = other(ops.AddMemory("Once"), key="k-1")
+    assert other(ops.GetMemory(again["memory_id"]))["memory"]["content"] == "Once"
+    assert other(ops.Count())["count"] == 1
+    one.storage._writer_session.commit = commit  # type: ignore[attr-defined]
+
+
+def test_two_that_start_at_once_on_an_empty_database_both_come_up(tmp_path: Path) -> None:
+    env = {"RECOLLECT_STORAGE_URL": bare_database()}
+    both = [OrchestratorProcess(tmp_path / name, env=env) for name in ("one", "other")]
+    try:
+        for process in both:
+            process.start(wait=False)
+        for process in both:
+            process.wait_ready()
+        with both[0].client() as one, both[1].client() as other:
+            added = one.add_memory("written by the first")
+            read = other.get_memory(added["memory_id"], min_seq=added["seq"])
+            assert read["memory"]["content"] == "written by the first"
+            assert other.semantic_search("written first")["count"] == 1
+    finally:
+        for process in both:
+            process.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tests.harness.storages import SQLITE
+
 FULL = os.environ.get("FULL", "") not in ("", "0")
 
 SEED = int(os.environ.get("FAULTS_SEED", "20260131"))
@@ -30,6 +32,11 @@ SCHEDULER_HANDOVERS = pick(4, 100)
 """Of these, so many between real schedulers; the others between clients."""
 RESTARTS = pick(2, 20)
 AUDIT_PLACES = pick(4, 60)
+
+
+def on(storage: str, count: int) -> int:
+    """The count of this run on a storage: a short run tries PostgreSQL a fifth as often."""
+    return count if FULL or storage == SQLITE else -(-count // 5)
 
 
 def timeout_s(short: int) -> int:

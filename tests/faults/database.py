@@ -1,4 +1,4 @@
-"""The database file seen from outside: whole, in one chain, and what lies in it."""
+"""The database seen from outside: whole, in one chain, and what lies in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import apsw
 
 from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.copies import DATABASE_NAME
+from recollect.orchestrator.storage.postgres import PostgresSession, connect
 from recollect.orchestrator.storage.sqlite import SqliteSession
+from tests.harness.storages import CHOSEN, POSTGRESQL
 
 
 @contextmanager
@@ -39,7 +41,14 @@ def integrity(session: SqliteSession) -> str:
 
 
 def problems(data: Path, scratch: Path) -> list[str]:
-    """What is wrong with a database at rest: its pages, or its journal."""
+    """What is wrong with a database at rest: its pages, or its journal.
+
+    A server looks after its own pages, and goes on running when an orchestrator dies.
+    """
+    if CHOSEN.kind == POSTGRESQL:
+        with connect(CHOSEN.url_of(data)) as connection:
+            broken = journal_walk.verify(PostgresSession(connection))
+        return [] if broken is None else [f"journal: {broken}"]
     found = []
     try:
         with copied(data, scratch) as session:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from recollect.orchestrator.storage.copies import DATABASE_NAME, MANIFEST_NAME
+from recollect.cli.restoring import restore_into
+from recollect.cli.server_backups import restore_into_server
+from recollect.orchestrator.storage.copies import MANIFEST_NAME
 from tests.faults import counts, database
 from tests.faults.acknowledgements import AcknowledgementLog
 from tests.faults.ledger import Trial
 from tests.faults.writers import Writers
 from tests.harness.processes import OrchestratorProcess
+from tests.harness.storages import CHOSEN, SQLITE
+
+
+def bring_back(backup: Path, data: Path) -> None:
+    """Have a backup as the store that goes with a data folder."""
+    told: dict[str, Any] = {"begun": lambda total: None, "copied": lambda count: None}
+    if CHOSEN.kind == SQLITE:
+        restore_into(backup, data, **told)
+    else:
+        restore_into_server(backup, CHOSEN.empty_for(data), **told)
 
 
 @pytest.mark.timeout(counts.timeout_s(90))
 def test_a_backup_taken_under_load_holds_all_that_was_acknowledged_before_it(
-    orchestrator: OrchestratorProcess, tmp_path: Path
+    storage: str, orchestrator: OrchestratorProcess, tmp_path: Path
 ) -> None:
     log = AcknowledgementLog()
     with Trial("P18") as trial:
         with Writers(orchestrator.endpoint, log, seed=counts.SEED) as writers:
-            for number in range(counts.BACKUPS):
+            for number in range(counts.on(storage, counts.BACKUPS)):
                 log.wait_for_more(100)
                 before = AcknowledgementLog()
                 before.add(*log.entries())
@@ -32,8 +44,7 @@ def test_a_backup_taken_under_load_holds_all_that_was_acknowledged_before_it(
                 assert len(log) > len(before), "nothing was written beside the backup"
                 trial.check((backup / MANIFEST_NAME).exists(), "the backup has no manifest")
                 restored = tmp_path / f"restored-{number}"
-                restored.mkdir()
-                shutil.copyfile(backup / DATABASE_NAME, restored / DATABASE_NAME)
+                bring_back(backup, restored)
                 for problem in database.problems(restored, tmp_path / "copy"):
                     trial.violated(f"backup {number}: {problem}")
                 with OrchestratorProcess(restored) as elsewhere:

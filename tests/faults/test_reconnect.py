@@ -75,19 +75,22 @@ class Crowd:
 
 
 @pytest.mark.timeout(counts.timeout_s(240))
-def test_a_restart_brings_the_clients_back_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_restart_brings_the_clients_back_and_loses_nothing(storage: str, tmp_path: Path) -> None:
     log = AcknowledgementLog()
+    restarts = counts.on(storage, counts.RESTARTS)
     with Trial("P16") as trial, OrchestratorProcess(tmp_path / "data") as process:
-        asyncio.run(restart(trial, process, log))
+        asyncio.run(restart(trial, process, log, restarts))
         for complaint in log.check(process.endpoint, search=False):
             trial.violated(complaint)
 
 
-async def restart(trial: Trial, process: OrchestratorProcess, log: AcknowledgementLog) -> None:
+async def restart(
+    trial: Trial, process: OrchestratorProcess, log: AcknowledgementLog, restarts: int
+) -> None:
     crowd = Crowd(process.endpoint, log)
     crowd.start()
     try:
-        for number in range(counts.RESTARTS):
+        for number in range(restarts):
             connected = await crowd.all_since(time.monotonic())
             assert len(connected) == CLIENTS, "not everybody was connected to begin with"
             # By turns as an operator does it, and as a crash does.

@@ -53,14 +53,14 @@ def test_the_check_notices_a_duplicate_and_a_loss() -> None:
 
 @pytest.mark.timeout(counts.timeout_s(60))
 def test_a_write_whose_reply_was_cut_off_is_stored_once(
-    orchestrator: OrchestratorProcess,
+    storage: str, orchestrator: OrchestratorProcess
 ) -> None:
     chance = random.Random(counts.SEED)
 
     def choose() -> Cut:
         return chance.choice(CUTS) if chance.random() < CUT_SHARE else "none"
 
-    contents = [f"write{n} of many" for n in range(counts.RETRIED_ADDS)]
+    contents = [f"write{n} of many" for n in range(counts.on(storage, counts.RETRIED_ADDS))]
     with Trial("P3") as trial, CuttingProxy(orchestrator.endpoint, choose) as proxy:
         with patient_client(proxy.endpoint, "retrying", **UNHURRIED) as client:
 
@@ -93,6 +93,7 @@ def test_a_write_whose_reply_was_cut_off_is_stored_once(
             assert proxy.cuts[cut] > len(contents) // 50, f"too few cuts: {proxy.cuts}"
 
 
+@pytest.mark.usefixtures("storage")
 def test_a_retry_after_a_restart_is_not_a_second_write(
     orchestrator: OrchestratorProcess,
 ) -> None:
@@ -123,6 +124,7 @@ def test_a_retry_after_a_restart_is_not_a_second_write(
         check_stored_once(trial, contents_stored(orchestrator, NAMESPACE), contents)
 
 
+@pytest.mark.usefixtures("storage")
 def test_copies_of_one_write_in_flight_together_take_effect_once(
     orchestrator: OrchestratorProcess,
 ) -> None:

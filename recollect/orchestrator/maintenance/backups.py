@@ -18,7 +18,8 @@ from recollect.orchestrator.storage.copies import (
     DATABASE_NAME,
     MANIFEST_NAME,
     PARTIAL_MANIFEST_NAME,
-    Manifest,
+    ROWS_NAME,
+    read_manifest,
 )
 
 log = structlog.get_logger()
@@ -32,6 +33,7 @@ PARTS = frozenset(
         f"{DATABASE_NAME}-journal",
         f"{DATABASE_NAME}-wal",
         f"{DATABASE_NAME}-shm",
+        ROWS_NAME,
         MANIFEST_NAME,
         PARTIAL_MANIFEST_NAME,
     }
@@ -68,10 +70,10 @@ def _is_own(path: Path) -> bool:
 def _is_finished(path: Path) -> bool:
     """Whether it has all that a backup has, and its manifest is one."""
     try:
-        msgspec.json.decode((path / MANIFEST_NAME).read_bytes(), type=Manifest)
+        read_manifest(path)
     except (OSError, msgspec.MsgspecError):
         return False
-    return (path / DATABASE_NAME).exists()
+    return (path / DATABASE_NAME).exists() or (path / ROWS_NAME).exists()
 
 
 def _remove(path: Path) -> bool:

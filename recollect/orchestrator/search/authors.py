@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from recollect.orchestrator.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
+from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 
-KEEP = """
-INSERT INTO authors (namespace, author) VALUES (?, ?) ON CONFLICT (namespace, author) DO NOTHING
-"""
+KEEP = Insert("authors", ("namespace", "author"), present=("namespace", "author"))
 # An author named in the metadata stands there as a text in JSON.
 FORGET = """
 DELETE FROM authors WHERE namespace = ? AND author = ? AND NOT EXISTS (
@@ -24,7 +23,9 @@ FOUND_MAX = 1_000
 class Authors:
     """Notes authors in the transactions that write for them, and finds those of a scope."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool) -> None:
+        """`alone` says that nobody else writes to the store, who might forget an author."""
+        self._known_max = KNOWN_MAX if alone else 0
         # Those that are surely in the table: filled after a commit, on the event loop; read, and
         # thinned, by the writer. Only ever a shortcut, and emptied when it grows too large.
         self._known: set[tuple[str, str]] = set()
@@ -33,8 +34,9 @@ class Authors:
         """Remember that somebody has written into a namespace."""
         if author is None or (pair := (namespace, author)) in self._known:
             return
-        transaction.execute(KEEP, pair)
-        transaction.after_commit.append(lambda: self._learn(pair))
+        transaction.insert(KEEP, [pair])
+        if self._known_max:
+            transaction.after_commit.append(lambda: self._learn(pair))
 
     def forget(self, transaction: WriteTransaction, namespace: str, author: str | None) -> None:
         """Forget somebody of whom no memory is left in a namespace."""
@@ -53,6 +55,6 @@ class Authors:
         return [author for (author,) in found]
 
     def _learn(self, pair: tuple[str, str]) -> None:
-        if len(self._known) >= KNOWN_MAX:
+        if len(self._known) >= self._known_max:
             self._known.clear()
         self._known.add(pair)

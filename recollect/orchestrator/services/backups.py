@@ -12,7 +12,7 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.fencing import check_fence
 from recollect.orchestrator.maintenance import backups
 from recollect.orchestrator.off_loop import to_the_end
-from recollect.orchestrator.storage.copies import DATABASE_NAME, problems_of, remove_copy
+from recollect.orchestrator.storage.copies import remove_copy
 from recollect.orchestrator.storage.interface import Storage
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument, LeaseLost, StorageFailed, StorageFull
@@ -47,10 +47,10 @@ class BackupService:
         async with self._lock:
             folder = self._kept / backups.name_of(call.now_us)
             manifest = await self._copied(folder.absolute())
-            if problems := await to_the_end(problems_of, folder / DATABASE_NAME, quick=True):
+            if problems := await self._storage.problems_of_backup(str(folder)):
                 await to_the_end(remove_copy, folder)
                 raise StorageFailed(
-                    f"The backup was not kept, since SQLite finds it damaged: {problems[0]}. "
+                    f"The backup was not kept, since it is damaged: {problems[0]}. "
                     "`recollect doctor` looks at the database itself."
                 )
             await self._check_lease(call, folder)

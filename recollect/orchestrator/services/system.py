@@ -70,6 +70,8 @@ class SystemService:
 
     @reads(Stats)
     async def stats(self, call: Call, operation: Stats) -> records.Stats:
+        size_sql = self._storage.size_sql
+
         def read(session: Session) -> dict[str, Any]:
             tiers: dict[str, int] = dict(session.execute(COUNT_BY_TIER))
             [(deleted,)] = session.execute(COUNT_DELETED)
@@ -80,17 +82,19 @@ class SystemService:
                 "deleted": deleted,
                 "archived": archived,
                 "unembedded": self._late.waiting(session),
+                "stored": {} if size_sql is None else {"bytes": session.execute(size_sql)[0][0]},
             }
 
         memories = await self._storage.read(read)
+        seq = await self._storage.reached_seq()
         cache, meaning = self._store.cache, self._store.meanings.current
         # Off the loop, since it looks into files.
         index = await self._storage.read(lambda session: meaning.index.seen_by(session).describe())
-        waiting = memories.pop("unembedded")
+        waiting, stored = memories.pop("unembedded"), memories.pop("stored")
         return {
             "status": "success",
             "memories": memories,
-            "storage": self._storage.describe(),
+            "storage": {**self._storage.describe(), **stored},
             "index": {**index, "model": meaning.model},
             "embedding": {
                 **meaning.embedding.describe(),
@@ -102,7 +106,7 @@ class SystemService:
             "purges": self._describe_purges(),
             "cache": {"entries": len(cache), "hits": cache.hits, "misses": cache.misses},
             "redis": self._describe_redis(),
-            "seq": self._storage.committed_seq,
+            "seq": seq,
             "uptime_s": self._uptime_s(call),
         }
 

@@ -1,4 +1,4 @@
-"""Copies of a database: a folder with one plain file and a manifest, which is written last."""
+"""Copies of a store: a folder with one plain file and a manifest, which is written last."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import apsw
 import msgspec
 
 DATABASE_NAME = "recollect.db"
+ROWS_NAME = "recollect.rows"
+"""The file of a copy of what lies on a server."""
 MANIFEST_NAME = "manifest.json"
 PARTIAL_MANIFEST_NAME = f"{MANIFEST_NAME}.partial"
 PROBLEMS_MAX = 5
+NUMBERS = "SELECT seq, (SELECT max(number) FROM schema_migrations) FROM ledger WHERE id = 1"
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -24,6 +27,7 @@ class Manifest(msgspec.Struct, frozen=True):
     schema: int
     bytes: int
     sha256: str
+    storage: str = "sqlite"
 
 
 def back_up(database: Path, folder: Path) -> dict[str, Any]:
@@ -50,31 +54,29 @@ def _copy_into(folder: Path, database: Path) -> dict[str, Any]:
             copying.step()
         # A backup is one plain file: no write-ahead log beside it.
         target.pragma("journal_mode", "delete")
-        [(seq,)] = target.execute("SELECT seq FROM ledger WHERE id = 1").fetchall()
-        [(schema,)] = target.execute("SELECT max(number) FROM schema_migrations").fetchall()
+        numbers: list[Any] = target.execute(NUMBERS).fetchall()
+        [(seq, schema)] = numbers
     finally:
         target.close()
         source.close()
     with copy_path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         os.fsync(file.fileno())
-    manifest = {
-        "path": str(folder),
-        "seq": seq,
-        "schema": schema,
-        "bytes": copy_path.stat().st_size,
-        "sha256": digest,
-    }
-    # The manifest comes last: a folder without one is a backup that was not finished.
+    return write_manifest(folder, Manifest(seq, schema, copy_path.stat().st_size, digest))
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """Finish a copy whose file is on disk: a folder without a manifest is one that is not."""
+    told = {"path": str(folder), **msgspec.structs.asdict(manifest)}
     partial = folder / PARTIAL_MANIFEST_NAME
     with partial.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest)))
+        file.write(msgspec.json.format(msgspec.json.encode(told)))
         file.flush()
         os.fsync(file.fileno())
     partial.rename(folder / MANIFEST_NAME)
     for directory in (folder, folder.parent):
         _sync_directory(directory)
-    return manifest
+    return told
 
 
 def _sync_directory(directory: Path) -> None:
@@ -84,6 +86,11 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a copy. Raises OSError and msgspec's errors."""
+    return msgspec.json.decode((folder / MANIFEST_NAME).read_bytes(), type=Manifest)
 
 
 def problems_of(database: Path, *, quick: bool = False) -> list[str]:

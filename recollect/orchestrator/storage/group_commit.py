@@ -211,9 +211,10 @@ class GroupCommitWriter:
         if not batch:
             return
         session = self._session
-        committing = False
+        begun = committing = False
         try:
             session.begin()
+            begun = True
             ledger = self._ledger
             if ledger is None or not session.sole_writer:
                 ledger = Ledger(session)
@@ -239,7 +240,8 @@ class GroupCommitWriter:
             self._ledger = None
             session.recover()
             typed = self._typed(error)
-            if len(batch) > 1 and not committing and not isinstance(typed, StorageFull):
+            culprit_possible = begun and not committing and not isinstance(typed, StorageFull)
+            if len(batch) > 1 and culprit_possible:
                 self._write_singly(batch)
             else:
                 self._fail(batch, typed)

@@ -22,6 +22,8 @@ class Insert(msgspec.Struct, frozen=True):
 
     table: str
     columns: tuple[str, ...]
+    present: tuple[str, ...] = ()
+    """Columns by which a row is known that is there already, and then left as it is."""
 
 
 class Executes(Protocol):
@@ -34,9 +36,10 @@ class Executes(Protocol):
 def insert_sql(insert: Insert, rows: int) -> str:
     """The statement for a number of rows."""
     marks = f"({', '.join('?' for _ in insert.columns)})"
+    unless = f" ON CONFLICT ({', '.join(insert.present)}) DO NOTHING" if insert.present else ""
     return (
         f"INSERT INTO {insert.table} ({', '.join(insert.columns)}) "
-        f"VALUES {', '.join([marks] * rows)}"
+        f"VALUES {', '.join([marks] * rows)}{unless}"
     )
 
 

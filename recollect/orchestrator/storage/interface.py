@@ -191,7 +191,11 @@ class Storage(Protocol):
 
     @property
     def committed_seq(self) -> int:
-        """The sequence number of the last change that is on disk."""
+        """The sequence number of the last change that is known to be on disk."""
+        ...
+
+    async def reached_seq(self) -> int:
+        """The same, whoever made the change: asked anew where others may write to the store."""
         ...
 
     def read_inline(self, function: ReadFunction[T]) -> T:
@@ -216,6 +220,10 @@ class Storage(Protocol):
 
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
         """Copy the store as it is at one moment into a new folder."""
+        ...
+
+    def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
+        """What is wrong with such a copy; nothing if it is whole."""
         ...
 
     def scrub(self) -> asyncio.Future[bool]:

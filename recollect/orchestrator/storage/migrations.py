@@ -44,23 +44,25 @@ def statements(sql: str) -> list[str]:
     return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip(" \n;")]
 
 
-def migrate(session: Session, folder: Path) -> tuple[int, int]:
-    """Bring the schema up to date inside the caller's transaction; numbers before and after."""
+def migrate(session: Session, folder: Path, upto: int | None = None) -> tuple[int, int]:
+    """Bring the schema up to date, or to an older number, inside the caller's transaction; numbers
+    before and after."""
     session.execute(CREATE_TABLE)
     applied = {int(n) for (n,) in session.execute("SELECT number FROM schema_migrations")}
     migrations = available(folder)
     newest, present = len(migrations), max(applied, default=0)
+    wanted = newest if upto is None else upto
     if present > newest:
         raise SchemaError(
             f"The database has schema {present}, but this version of Recollect knows only up to "
             f"{newest}. Install the version that wrote it, or a newer one."
         )
     for number, name, sql in migrations:
-        if number not in applied:
+        if number not in applied and number <= wanted:
             for statement in statements(sql):
                 session.execute(statement)
                 failpoint("mid_migration")
             session.execute(
                 "INSERT INTO schema_migrations (number, name) VALUES (?, ?)", (number, name)
             )
-    return present, newest
+    return present, wanted

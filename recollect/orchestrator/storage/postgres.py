@@ -12,6 +12,7 @@ from typing import Any, LiteralString
 import structlog
 
 from recollect.orchestrator.storage import journal, migrations
+from recollect.orchestrator.storage.copies import read_manifest
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
@@ -29,7 +30,6 @@ from recollect.protocol.errors import (
     RecollectError,
     StorageFailed,
     StorageFull,
-    Unsupported,
 )
 
 try:
@@ -61,6 +61,8 @@ NO_EXTENSION = (
     "administrator install it on the server (Debian's package is postgresql-NN-pgvector) and run "
     "`{what}` in that database; then start again."
 )
+# How the server's errors begin by which a connection ends; one that just ends has none.
+CUT_OFF = "08", "57P"
 # Where the rows of a memory are.
 SCRUB = """
 VACUUM memories, versions, memory_words, vectors, shadow_vectors, relationships, group_members,
@@ -99,8 +101,15 @@ class PostgresWriterSession(PostgresSession):
         super().__init__(connect(url))
 
     def begin(self) -> None:
-        if self.connection.closed or self.connection.broken:
-            self.connection = connect(self._url)
+        if self.usable():
+            try:
+                self.execute("BEGIN")
+                return
+            except psycopg.OperationalError:
+                # The server may have been restarted since the last batch: nothing is begun yet.
+                if self.usable():
+                    raise
+        self.connection = connect(self._url)
         self.execute("BEGIN")
 
     def commit(self) -> None:
@@ -164,7 +173,20 @@ def translate(error: BaseException) -> RecollectError | None:
         )
     # The rest of what the server says may quote the row, and so what is to be remembered.
     reason = error.diag.message_primary or str(error)
+    if is_cut_off(error):
+        return StorageFailed(
+            f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
+            "or not: send it again with the same key, and it is stored once.",
+            reason=reason,
+        )
     return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
+
+
+def is_cut_off(error: psycopg.Error) -> bool:
+    """Whether the connection ended with it."""
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(
+        CUT_OFF
+    )
 
 
 class PostgresStorage:
@@ -186,8 +208,11 @@ class PostgresStorage:
         migrations_folder: Path = migrations.FOLDER / "postgres",
     ) -> None:
         self._loop = loop
+        self._url = url
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
+        # Asked once: the connection may be away when somebody wants to know.
+        self._engine = writer_session.connection.info.server_version
         self.schema = apply_migrations(writer_session, migrations_folder)
         # The migrations may have brought new types.
         adapt(writer_session.connection)
@@ -210,11 +235,18 @@ class PostgresStorage:
             queue_length_max=write_queue_max,
         )
         [(seq, _)] = writer_session.execute(journal.READ_LEDGER)
+        # The last change that was seen in the store, of whomever. Set on the event loop alone.
+        self._seen_seq = int(seq)
         self._writer.start(int(seq))
 
     @property
     def committed_seq(self) -> int:
-        return self._writer.committed_seq
+        return max(self._writer.committed_seq, self._seen_seq)
+
+    async def reached_seq(self) -> int:
+        [(seq, _)] = await self.read(lambda session: session.execute(journal.READ_LEDGER))
+        self._seen_seq = max(self._seen_seq, int(seq))
+        return self.committed_seq
 
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")
@@ -232,7 +264,10 @@ class PostgresStorage:
         return self._writer.queue_length()
 
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
-        raise Unsupported("On PostgreSQL, take backups with pg_dump or your provider's tools.")
+        return self._loop.run_in_executor(None, self._back_up, Path(folder))
+
+    def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
+        return self._loop.run_in_executor(None, self._problems_of_backup, Path(folder))
 
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(self._readers, self._scrub)
@@ -247,7 +282,7 @@ class PostgresStorage:
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "postgresql",
-            "engine": str(self._writer_session.connection.info.server_version),
+            "engine": "{}.{}".format(*divmod(self._engine, 10_000)),
             "schema": self.schema,
             "write_queue_length": self._writer.queue_length(),
             "write_lag_s": self._writer.lag_s(),
@@ -261,6 +296,19 @@ class PostgresStorage:
         self._readers.shutdown(wait=True)
         self._pool.close()
         self._writer_session.connection.close()
+
+    def _back_up(self, folder: Path) -> dict[str, Any]:
+        from recollect.orchestrator.storage import postgres_copies  # which needs this module
+
+        try:
+            return postgres_copies.back_up(self._url, folder)
+        except psycopg.Error as error:
+            raise translate(error) or error from error
+
+    def _problems_of_backup(self, folder: Path) -> list[str]:
+        from recollect.orchestrator.storage import postgres_copies  # which needs this module
+
+        return postgres_copies.problems_of(folder, read_manifest(folder))
 
     def _scrub(self) -> bool:
         """Have the server take dead rows out of its tables; its own log and files are its own."""
@@ -284,18 +332,27 @@ class PostgresStorage:
 
     def _read(self, function: ReadFunction[T]) -> T:
         try:
-            with self._pool.connection() as connection, connection.transaction():
-                return function(PostgresSession(connection))
+            try:
+                return self._read_once(function)
+            except psycopg.OperationalError as error:
+                if not is_cut_off(error):
+                    raise
+                # The server was restarted, perhaps: what it has ended is thrown away.
+                self._pool.check()
+                return self._read_once(function)
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise translate(error) or error from error
+
+    def _read_once(self, function: ReadFunction[T]) -> T:
+        with self._pool.connection() as connection, connection.transaction():
+            return function(PostgresSession(connection))
 
 
 def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     """Bring the schema up to date, by one orchestrator at a time; returns its number."""
     session.begin()
     try:
-        session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-        _require_extension(session)
+        lock_and_require_extension(session)
         before, after = migrations.migrate(session, folder)
         session.commit()
     finally:
@@ -305,8 +362,10 @@ def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     return after
 
 
-def _require_extension(session: PostgresWriterSession) -> None:
-    """Have pgvector in the database, or say what an administrator is to do."""
+def lock_and_require_extension(session: PostgresWriterSession) -> None:
+    """Be the one that makes tables, and have pgvector in the database, or say what an administrator
+    is to do."""
+    session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
     found = session.execute(EXTENSION)
     if not found:
         try:

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ import structlog
 
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.checkpoints import Checkpointer
-from recollect.orchestrator.storage.copies import DATABASE_NAME, PROBLEMS_MAX, back_up
+from recollect.orchestrator.storage.copies import (
+    DATABASE_NAME,
+    PROBLEMS_MAX,
+    back_up,
+    problems_of,
+)
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
@@ -183,6 +189,9 @@ class SqliteStorage:
     def committed_seq(self) -> int:
         return self._writer.committed_seq
 
+    async def reached_seq(self) -> int:
+        return self.committed_seq
+
     def read_inline(self, function: ReadFunction[T]) -> T:
         try:
             return function(self._inline)
@@ -203,6 +212,10 @@ class SqliteStorage:
 
     def backup(self, folder: str) -> asyncio.Future[dict[str, Any]]:
         return self._loop.run_in_executor(self._readers, self._back_up, Path(folder))
+
+    def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
+        check = partial(problems_of, Path(folder) / DATABASE_NAME, quick=True)
+        return self._loop.run_in_executor(None, check)
 
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(None, self._scrub)

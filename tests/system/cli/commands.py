@@ -18,6 +18,7 @@ import psutil
 from tests.harness.forks import FORKS
 from tests.harness.ports import free_port
 from tests.harness.processes import LIGHT
+from tests.harness.storages import CHOSEN
 
 ENDS_WITHIN_S = 60.0
 HAPPENS_WITHIN_S = 30.0
@@ -47,6 +48,8 @@ class CommandLine:
     def environment(self, **env: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("RECOLLECT_")} | LIGHT
         named = {"RECOLLECT_ENDPOINT": self.endpoint} if self.endpoint else {}
+        # Commands that open a store themselves are given the folder that the tests keep it in.
+        named |= CHOSEN.env_of(self.folder / "data")
         # Wide enough for whole ids and paths, and without colours.
         return {**kept, "COLUMNS": "200", "NO_COLOR": "1", **named, **env}
 

@@ -6,12 +6,10 @@ import json
 import signal
 from pathlib import Path
 
-import apsw
 import pytest
 
-from recollect.orchestrator.storage.copies import DATABASE_NAME
-from recollect.orchestrator.storage.properties import GET, STORE_ID
 from tests.harness.processes import OrchestratorProcess
+from tests.harness.storages import CHOSEN, SQLITE
 from tests.system.cli.commands import CommandLine
 
 
@@ -33,25 +31,33 @@ def contents(data: Path) -> list[str]:
         return found
 
 
-def name_of(data: Path) -> str:
-    """What a store goes by where it shares something with others."""
-    connection = apsw.Connection(str(data / DATABASE_NAME), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        [(name,)] = connection.execute(GET, (STORE_ID,)).fetchall()
-        return str(name)
-    finally:
-        connection.close()
+def source(data: Path) -> tuple[str | Path, ...]:
+    """The options that name a store which nobody serves."""
+    if CHOSEN.kind == SQLITE:
+        return "--data", data
+    return "--storage", CHOSEN.url_of(data)
+
+
+def into(data: Path) -> tuple[str | Path, ...]:
+    """The options that name where a backup is to go: served with this data folder afterwards."""
+    if CHOSEN.kind == SQLITE:
+        return "--data", data
+    return "--storage", CHOSEN.empty_for(data)
+
+
+def file_of(backup: Path) -> Path:
+    """The file of a backup that holds what was stored."""
+    [found] = [path for path in backup.iterdir() if path.name != "manifest.json"]
+    return found
 
 
 def test_a_backup_made_while_it_runs_comes_back_whole(recollect: CommandLine, backup: Path) -> None:
     recollect("add", "Came later.")
     restored = recollect.folder / "restored"
-    answer = recollect("restore", backup, "--data", restored)
+    answer = recollect("restore", backup, *into(restored))
     assert answer.code == 0, answer
-    assert "recollect up --data" in answer.out
+    assert "recollect up" in answer.out
     assert contents(restored) == ["Kept safe."]
-    # Both may be served from now on, so they do not go by one name.
-    assert name_of(restored) != name_of(backup)
 
 
 def test_the_json_of_both_commands_says_what_was_copied(
@@ -61,10 +67,11 @@ def test_the_json_of_both_commands_says_what_was_copied(
     assert other["path"] == str(recollect.folder / "other")
     manifest = json.loads((recollect.folder / "other" / "manifest.json").read_text())
     assert (other["sha256"], other["seq"]) == (manifest["sha256"], manifest["seq"])
-    restored = recollect("restore", "other", "--data", "restored", "--json").json()
+    folder = recollect.folder / "restored"
+    restored = recollect("restore", "other", *into(folder), "--json").json()
     assert restored["status"] == "success"
     assert restored["sha256"] == manifest["sha256"]
-    assert restored["path"] == str(recollect.folder / "restored")
+    assert restored["path"] == (str(folder) if CHOSEN.kind == SQLITE else None)
 
 
 def test_a_folder_that_nobody_serves_can_be_backed_up(
@@ -75,9 +82,10 @@ def test_a_folder_that_nobody_serves_can_be_backed_up(
     alone = recollect("backup", "copy")
     assert alone.code == 1
     assert "--data" in alone.err
-    assert recollect("backup", "copy", "--data", orchestrator.data, "--json").code == 0
-    assert recollect("restore", "copy", "--data", "restored").code == 0
-    assert contents(recollect.folder / "restored") == ["At rest."]
+    assert recollect("backup", "copy", *source(orchestrator.data), "--json").code == 0
+    restored = recollect.folder / "restored"
+    assert recollect("restore", "copy", *into(restored)).code == 0
+    assert contents(restored) == ["At rest."]
 
 
 def test_a_killed_orchestrator_leaves_a_folder_that_can_be_backed_up(
@@ -85,9 +93,10 @@ def test_a_killed_orchestrator_leaves_a_folder_that_can_be_backed_up(
 ) -> None:
     recollect("add", "In the write-ahead log.")
     orchestrator.kill()
-    assert recollect("backup", "copy", "--data", orchestrator.data).code == 0
-    assert recollect("restore", "copy", "--data", "restored").code == 0
-    assert contents(recollect.folder / "restored") == ["In the write-ahead log."]
+    assert recollect("backup", "copy", *source(orchestrator.data)).code == 0
+    restored = recollect.folder / "restored"
+    assert recollect("restore", "copy", *into(restored)).code == 0
+    assert contents(restored) == ["In the write-ahead log."]
 
 
 def test_a_folder_that_is_served_is_backed_up_through_its_orchestrator(
@@ -102,17 +111,20 @@ def test_a_folder_that_is_served_is_backed_up_through_its_orchestrator(
 def test_a_backup_does_not_replace_one_that_is_there(
     recollect: CommandLine, orchestrator: OrchestratorProcess, backup: Path
 ) -> None:
-    before = (backup / "recollect.db").read_bytes()
+    before = file_of(backup).read_bytes()
     assert recollect("backup", backup).code == 1
     orchestrator.stop()
-    answer = recollect("backup", backup, "--data", orchestrator.data)
+    answer = recollect("backup", backup, *source(orchestrator.data))
     assert answer.code == 1
     assert "exists already" in answer.err
-    assert (backup / "recollect.db").read_bytes() == before
+    assert file_of(backup).read_bytes() == before
 
 
 def test_backup_refuses_two_sources_and_a_folder_without_a_database(alone: CommandLine) -> None:
-    assert alone("backup", "b", "--data", "d", "--endpoint", "tcp://127.0.0.1:1").code == 2
+    for two in (("--endpoint", "tcp://127.0.0.1:1"), ("--storage", "postgresql:///d")):
+        assert alone("backup", "b", "--data", "d", *two).code == 2
+    assert alone("restore", "b").code == 2
+    assert alone("backup", "b", "--storage", "sqlite").code == 2
     answer = alone("backup", "b", "--data", "nowhere", "--json")
     assert (answer.code, answer.json()["error"]["code"]) == (1, "not_found")
     assert not (alone.folder / "nowhere").exists()
@@ -128,47 +140,64 @@ def test_restore_does_not_overwrite_a_database(recollect: CommandLine, backup: P
         assert (data / name).read_bytes() == b"precious"
 
 
-def test_restore_refuses_a_folder_that_is_served(
+def test_restore_refuses_a_store_that_is_served(
     recollect: CommandLine, orchestrator: OrchestratorProcess, backup: Path
 ) -> None:
-    answer = recollect("restore", backup, "--data", orchestrator.data)
+    recollect("add", "Came later.")
+    answer = recollect("restore", backup, *source(orchestrator.data))
     assert answer.code == 1
-    assert "(folder_in_use)" in answer.err
-    assert orchestrator.running()
+    told = "(folder_in_use)" if CHOSEN.kind == SQLITE else "(already_exists)"
+    assert told in answer.err
+    with orchestrator.client() as client:
+        assert client.count()["count"] == 2
+
+
+def test_a_backup_goes_where_it_comes_from(recollect: CommandLine, backup: Path) -> None:
+    elsewhere = (
+        ("--storage", "postgresql:///d") if CHOSEN.kind == SQLITE else ("--data", "restored")
+    )
+    answer = recollect("restore", backup, *elsewhere)
+    assert answer.code == 2
+    assert "--data DIR" in answer.err or "--storage postgresql://" in answer.err
+    assert not (recollect.folder / "restored").exists()
 
 
 def test_an_unfinished_backup_is_refused(recollect: CommandLine, backup: Path) -> None:
     (backup / "manifest.json").unlink()
-    answer = recollect("restore", backup, "--data", "restored", "--json")
+    target = into(recollect.folder / "restored")
+    answer = recollect("restore", backup, *target, "--json")
     assert (answer.code, answer.json()["error"]["code"]) == (1, "backup_unfinished")
-    assert recollect("restore", "nowhere", "--data", "restored").code == 1
+    assert recollect("restore", "nowhere", *target).code == 1
 
 
 @pytest.mark.parametrize("damage", ["flipped", "shortened", "missing", "nonsense_manifest"])
 def test_a_damaged_backup_is_refused_and_leaves_nothing(
     recollect: CommandLine, backup: Path, damage: str
 ) -> None:
-    database, manifest = backup / "recollect.db", backup / "manifest.json"
+    database, manifest = file_of(backup), backup / "manifest.json"
     content = bytearray(database.read_bytes())
     match damage:
         case "flipped":
             content[len(content) // 2] ^= 1
             database.write_bytes(content)
         case "shortened":
-            database.write_bytes(content[:-4096])
+            database.write_bytes(content[: -len(content) // 2])
         case "missing":
             database.unlink()
         case "nonsense_manifest":
             manifest.write_text("{}")
-    answer = recollect("restore", backup, "--data", "restored")
+    restored = recollect.folder / "restored"
+    target = into(restored)
+    answer = recollect("restore", backup, *target)
     assert answer.code == 1
     assert answer.err.startswith("Error: ")
-    restored = recollect.folder / "restored"
     assert not restored.exists() or not list(restored.glob("recollect.db*"))
+    # There is room for a whole one as before.
+    assert contents(restored) == []
 
 
 def test_a_backup_of_a_newer_schema_is_refused(recollect: CommandLine, backup: Path) -> None:
     manifest = json.loads((backup / "manifest.json").read_text())
     (backup / "manifest.json").write_text(json.dumps({**manifest, "schema": 10_000}))
-    answer = recollect("restore", backup, "--data", "restored", "--json")
+    answer = recollect("restore", backup, *into(recollect.folder / "restored"), "--json")
     assert (answer.code, answer.json()["error"]["code"]) == (1, "schema")

@@ -174,7 +174,7 @@ def test_a_backup_of_a_served_folder_comes_in_with_its_key(
 ) -> None:
     answer = offline("backup", "copy", "--data", keyed.data, "--json")
     assert answer.code == 0, answer
-    assert (offline.folder / "copy" / "recollect.db").exists()
+    assert (offline.folder / "copy" / "manifest.json").exists()
     assert not (offline.folder / "copy" / "keys").exists()
 
 

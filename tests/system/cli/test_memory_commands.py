@@ -214,18 +214,6 @@ def test_where_nobody_answers_the_error_says_how_to_start(alone: CommandLine) ->
     assert alone("search", "x", "--json").json()["error"]["retryable"] is True
 
 
-def test_ping_stats_and_version_speak_to_people(recollect: CommandLine) -> None:
-    added(recollect, "One.")
-    ping, stats = recollect("ping"), recollect("stats")
-    assert recollect.endpoint is not None
-    assert recollect.endpoint in ping.out and "answers" in ping.out
-    assert "short 1" in stats.out and "sqlite" in stats.out
-    assert "256 dimensions" in stats.out and "1 in the head" in stats.out
-    version = recollect("version", "--json").json()["recollect"]
-    assert recollect("--version").out == f"recollect {version}\n"
-    assert recollect("version").out.startswith(f"recollect {version}\n")
-
-
 def waits_for_more(process: subprocess.Popen[bytes]) -> bool:
     """Whether a process has read all that was written to it, and sleeps."""
     assert process.stdin is not None
