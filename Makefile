@@ -12,7 +12,7 @@ help:
 	@echo "make up       start Recollect on this machine (data in $(DATA))"
 	@echo "make test     run the whole test suite"
 	@echo "make lint     check style and types"
-	@echo "make faults   try every promise by force (FULL=1 for the full counts)"
+	@echo "make faults   try every promise by force, write docs/promises.md (FULL=1: the full counts)"
 	@echo "make soak     watch for growth under load, for SOAK_S seconds (300)"
 	@echo "make bench    measure against the raw limits of this machine"
 	@echo "make docs     write the generated references anew"
@@ -48,7 +48,7 @@ lint: develop
 	$(BIN)/mypy
 
 faults: develop
-	FULL=$(FULL) $(BIN)/python -m pytest tests/faults
+	FULL=$(FULL) FAULTS_REPORT=docs/promises.md $(BIN)/python -m pytest tests/faults
 
 soak: develop
 	SOAK_S=$(or $(SOAK_S),300) $(BIN)/python -m pytest -s tests/system/whole/test_long_run.py

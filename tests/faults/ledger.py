@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -42,14 +44,26 @@ def _by_number(entry: tuple[str, tuple[int, int]]) -> int:
 
 
 RUN = Ledger()
+_books = [RUN]
+
+
+@contextmanager
+def aside() -> Iterator[Ledger]:
+    """Have trials be written into another book for a while: those of what is broken on purpose."""
+    book = Ledger()
+    _books.append(book)
+    try:
+        yield book
+    finally:
+        _books.remove(book)
 
 
 class Trial:
     """A promise on trial: counts cases, gathers violations, fails at its end if there are any."""
 
-    def __init__(self, promise: str, ledger: Ledger = RUN) -> None:
+    def __init__(self, promise: str, ledger: Ledger | None = None) -> None:
         self._promise = promise
-        self._ledger = ledger
+        self._ledger = ledger or _books[-1]
         self.cases = 0
         self.violations: list[str] = []
 
