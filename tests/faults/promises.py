@@ -22,8 +22,8 @@ PROMISES: dict[str, Promise] = {
     "P1": Promise(
         "an acknowledged write survives `kill -9`",
         "four clients log every acknowledgement while the orchestrator is killed, at random "
-        "moments and before commit, after commit, before the reply, while sealing a segment and while "
-        "scrubbing; the same for critical events",
+        "moments and before commit, after commit, before the reply, while sealing a segment "
+        "and while scrubbing; the same for critical events",
         "none lost or changed, each found by word and meaning, `integrity_check` ok each time",
     ),
     "P2": Promise(
