@@ -16,8 +16,10 @@ VIOLATIONS_SHOWN = 10
 class Ledger:
     """Cases and violations by promise, summed over the tests of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, impatient: bool = False) -> None:
         self.sums: dict[str, tuple[int, int]] = {}
+        self.impatient = impatient
+        """Whether a trial ends with its first violation."""
 
     def add(self, promise: str, cases: int, violations: int) -> None:
         before = self.sums.get(promise, (0, 0))
@@ -50,7 +52,7 @@ _books = [RUN]
 @contextmanager
 def aside() -> Iterator[Ledger]:
     """Have trials be written into another book for a while: those of what is broken on purpose."""
-    book = Ledger()
+    book = Ledger(impatient=True)
     _books.append(book)
     try:
         yield book
@@ -72,6 +74,8 @@ class Trial:
 
     def violated(self, what: str) -> None:
         self.violations.append(what)
+        if self._ledger.impatient:
+            raise AssertionError(what)
 
     def check(self, holds: bool, what: str) -> None:
         if not holds:

@@ -36,7 +36,7 @@ def path_wanted() -> Path | None:
     return ROOT / named if named else None
 
 
-def rows(sums: Mapping[str, tuple[int, int]]) -> list[tuple[str, ...]]:
+def rows(sums: Mapping[str, tuple[int, int]]) -> list[tuple[str, str, str, str, str, str]]:
     """One row a promise, whether it was tried or not."""
     made = []
     for number, promise in PROMISES.items():
