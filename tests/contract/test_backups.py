@@ -12,7 +12,7 @@ from recollect.cli.restoring import restore_into
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import StorageFull, Unsupported
 from tests.contract.test_tiers import add
-from tests.faults.disk import files_limited
+from tests.faults.tools.disk import files_limited
 from tests.harness.worlds import World
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from recollect.orchestrator.storage.copies import DATABASE_NAME, MANIFEST_NAME
-from tests.faults import counts, database
-from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults import counts
 from tests.faults.ledger import Trial
-from tests.faults.writers import Writers
+from tests.faults.tools import database
+from tests.faults.tools.acknowledgements import AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 
 

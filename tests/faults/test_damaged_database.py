@@ -19,12 +19,12 @@ import pytest
 from recollect import RecollectError
 from recollect.orchestrator.storage import damage
 from recollect.orchestrator.storage.copies import DATABASE_NAME
-from tests.faults import counts, database
-from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
-from tests.faults.tools import file_damages
-from tests.faults.writers import Writers
+from tests.faults.tools import database, file_damages
+from tests.faults.tools.acknowledgements import AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.harness.forks import FORKS
 from tests.harness.processes import OrchestratorProcess
 

@@ -16,7 +16,6 @@ import pytest
 from tests.faults import (
     counts,
     ledger,
-    redis_away,
     sabotage,
     test_audit,
     test_backup,
@@ -48,6 +47,7 @@ from tests.faults.leftovers import Planting
 from tests.faults.malformed import Maker
 from tests.faults.promises import PROMISES
 from tests.faults.segmented import SETTINGS, Store
+from tests.faults.tools import redis_away
 from tests.faults.walls import AIMED
 from tests.harness.forks import FORKS
 from tests.harness.processes import OrchestratorProcess
