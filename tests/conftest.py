@@ -13,6 +13,8 @@ from tests.faults import ledger, report
 from tests.harness import postgres
 from tests.harness.processes import OrchestratorProcess
 
+BEGAN_S = time.monotonic()
+
 
 @pytest.fixture
 def orchestrator(tmp_path: Path) -> Iterator[OrchestratorProcess]:
@@ -52,11 +54,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     page = report.path_wanted()
     for promise, words, _, cases, violations, _ in report.rows(ledger.RUN.sums):
         if page is not None or promise in ledger.RUN.sums:
-            said = f"{promise:>4} {cases:>10} cases {violations:>6} violations  {words}"
-            terminalreporter.write_line(said.replace("*", ""))
+            found = violations.strip("*")
+            found = found if found == "not tried" else f"{found} violations"
+            terminalreporter.write_line(f"{promise:>4} {cases:>10} cases  {found:<14} {words}")
     if page is None:
         return
-    took_s = time.time() - terminalreporter._sessionstarttime  # type: ignore[attr-defined]
+    took_s = time.monotonic() - BEGAN_S
     told = terminalreporter.stats
     failed = [f"`{test.nodeid}`" for test in told.get("failed", [])]
     skipped = [f"`{test.nodeid}`: {test.longrepr[2]}" for test in told.get("skipped", [])]
