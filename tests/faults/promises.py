@@ -81,7 +81,8 @@ PROMISES: dict[str, Promise] = {
         "generated noise on raw TCP; ZeroMQ frames, envelopes and MessagePack that are broken in "
         "every place; every field of every operation with strange values. The generator is ours "
         "and seeded; neither Hypothesis nor atheris is used",
-        "no crash, no defect in the log, a typed answer to each, memory +100 MB at most",
+        "no crash, no defect in the log, a typed answer to each, memory +100 MiB at most, counted "
+        "from after each operation was used once",
     ),
     "P11": Promise(
         "oversize is refused by name of the limit",
