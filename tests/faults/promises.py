@@ -42,7 +42,7 @@ PROMISES: dict[str, Promise] = {
         "you read what you wrote, also by search, and never a stale cache entry",
         "histories of a Hypothesis state machine by three clients against a simple model; texts "
         "that change while Redis holds their vectors",
-        "no answer differs from the model",
+        "no answer differs from the model; the histories are without Redis",
     ),
     "P5": Promise(
         "Redis may die or hang",
@@ -158,8 +158,8 @@ PROMISES: dict[str, Promise] = {
     "P24": Promise(
         "the HTTP side is closed to strangers",
         "foreign Host and Origin, forms of other pages, `../`, links, NUL, smuggled requests, slow "
-        "and endless ones, at REST, MCP, health and dashboard",
-        "each refused",
+        "and endless ones, at the gateway",
+        "each refused; MCP, health and dashboard have tests of their own",
     ),
     "P25": Promise(
         "consolidation and decay destroy nothing",
