@@ -75,19 +75,20 @@ docs: develop
 	$(BIN)/python -m recollect.gateway.grpc.generate
 
 # Programs that stand beside Recollect and share nothing with it.
-$(VENV)/tools: $(VENV)/.installed
-	$(PYTHON) -m venv $@
-	$@/bin/python -m pip install --quiet --disable-pip-version-check uv pip-audit
+$(VENV)/tools/.installed: $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)/tools
+	$(VENV)/tools/bin/python -m pip install --quiet --disable-pip-version-check uv pip-audit
+	@touch $@
 
 LOCKING := $(VENV)/tools/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-header --no-emit-index-url
 
 # For every platform and every Python from 3.11 on. Both locks hold the same versions.
-lock: $(VENV)/tools
+lock: $(VENV)/tools/.installed
 	$(LOCKING) --extra dev -o requirements-dev.lock
 	$(LOCKING) --extra all -c requirements-dev.lock -o requirements.lock
 
-audit: $(VENV)/tools
+audit: $(VENV)/tools/.installed
 	$(VENV)/tools/bin/python .ci/audit.py requirements.lock requirements-dev.lock
 
 clean:
