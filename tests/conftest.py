@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults import ledger
+from tests.faults import ledger, report
 from tests.harness import postgres
 from tests.harness.processes import OrchestratorProcess
+
+BEGAN_S = time.monotonic()
 
 
 @pytest.fixture
@@ -47,8 +50,18 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was tried, one line a promise."""
-    for promise, (cases, violations) in sorted(
-        ledger.RUN.sums.items(), key=lambda entry: int(entry[0].removeprefix("P"))
-    ):
-        terminalreporter.write_line(f"{promise:>4} {cases:>10,} cases {violations:>6,} violations")
+    """Print what was tried, one line a promise; and write the page about it, if one is wanted."""
+    page = report.path_wanted()
+    for promise, words, _, cases, violations, _ in report.rows(ledger.RUN.sums):
+        if page is not None or promise in ledger.RUN.sums:
+            found = violations.strip("*")
+            found = found if found == "not tried" else f"{found} violations"
+            terminalreporter.write_line(f"{promise:>4} {cases:>10} cases  {found:<14} {words}")
+    if page is None:
+        return
+    took_s = time.monotonic() - BEGAN_S
+    told = terminalreporter.stats
+    failed = [f"`{test.nodeid}`" for test in told.get("failed", [])]
+    skipped = [f"`{test.nodeid}`: {test.longrepr[2]}" for test in told.get("skipped", [])]
+    page.write_text(report.page(ledger.RUN.sums, report.facts(took_s), failed, skipped))
+    terminalreporter.write_line(f"The table is in {page.relative_to(report.ROOT)}.")

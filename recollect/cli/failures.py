@@ -36,6 +36,11 @@ ADVICE = {
     "internal": "The orchestrator's log has the details.",
 }
 
+DAMAGED = (
+    "`recollect doctor` looks closer; `recollect restore BACKUP --data NEW_FOLDER` brings a backup "
+    "back."
+)
+
 # By which command that is shown which was not found, by the name of its id.
 LISTED_BY = {
     "session_id": "sessions list",
@@ -97,6 +102,8 @@ def explained(error: Exception) -> Failure | None:
         return _of_listening(error)
     if name == "recollect.orchestrator.storage.migrations.SchemaError":
         return Failure("schema", str(error))
+    if name == "recollect.orchestrator.storage.damage.DatabaseDamaged":
+        return Failure("database_damaged", f"{error}.", DAMAGED)
     if name.startswith("apsw."):
         return _of_sqlite(error)
     if name.startswith(("psycopg.", "psycopg_pool.")):
@@ -169,8 +176,7 @@ def _of_sqlite(error: Exception) -> Failure:
         return Failure(
             "database_damaged",
             f"The database cannot be read: {error}.",
-            "`recollect doctor` looks closer; `recollect restore BACKUP --data NEW_FOLDER` brings "
-            "a backup back.",
+            DAMAGED,
         )
     if kind in ("FullError", "IOError"):
         return Failure("storage_full", f"The disk is full or failing: {error}.", "Free some space.")

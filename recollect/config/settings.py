@@ -52,6 +52,9 @@ class StorageSettings(Struct, frozen=True):
         "Writes that may wait for the writer; beyond it the answer is `overloaded`."))] = 4096
     page_cache_mb: Annotated[int, Meta(ge=1, le=65_536, description=(
         "Memory in which a SQLite connection keeps pages of the database."))] = 64
+    check_at_once_mb: Annotated[int, Meta(ge=0, le=1_048_576, description=(
+        "All of a SQLite file is looked over for damage at each start: before anybody is served "
+        "if it is no larger than this, else beside the first requests."))] = 256
     idempotency_hours: Annotated[int, Meta(ge=24, le=8760, description=(
         "How long the answer to a write is kept under its idempotency key, so that repeating the "
         "write returns that answer instead of writing twice."))] = 24

@@ -59,6 +59,7 @@ def open_storage(
             group_commit_max=chosen.group_commit_max,
             write_queue_max=chosen.write_queue_max,
             page_cache_mb=chosen.page_cache_mb,
+            check_at_once_mb=chosen.check_at_once_mb,
         )
     from recollect.orchestrator.storage.postgres import PostgresStorage  # needs its extra
 

@@ -15,7 +15,7 @@ from recollect.orchestrator.storage.properties import STORE_ID, get_property
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import StorageFull
 from tests.contract.test_tiers import add
-from tests.faults.disk import files_limited
+from tests.faults.tools.disk import files_limited
 from tests.harness.postgres import bare_database
 from tests.harness.worlds import World
 

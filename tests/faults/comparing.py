@@ -17,7 +17,7 @@ import numpy as np
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.protocol.operations import Recall, SemanticSearch
-from tests.faults import database
+from tests.faults.tools import database
 
 Ask = Callable[[Any], Any]
 """Gives the answer to an operation."""

@@ -8,6 +8,9 @@ from tests.harness.storages import SQLITE
 
 FULL = os.environ.get("FULL", "") not in ("", "0")
 
+ALONE = FULL or "FAULTS_REPORT" in os.environ
+"""Whether nothing else is tested beside, so that what is measured may be held to the promise."""
+
 SEED = int(os.environ.get("FAULTS_SEED", "20260131"))
 """One seed replays a run: every random choice of the fault tests derives from it."""
 
@@ -18,6 +21,8 @@ def pick(short: int, full: int) -> int:
 
 
 KILLS = pick(25, 1_000)
+ACKNOWLEDGED = pick(100, 1_000)
+DAMAGED_DATABASES = pick(20, 200)
 RETRIED_ADDS = pick(500, 10_000)
 HISTORIES = pick(200, 10_000)
 DAMAGED_INDEXES = pick(50, 1_000)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,8 +16,10 @@ VIOLATIONS_SHOWN = 10
 class Ledger:
     """Cases and violations by promise, summed over the tests of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, impatient: bool = False) -> None:
         self.sums: dict[str, tuple[int, int]] = {}
+        self.impatient = impatient
+        """Whether a trial ends with its first violation."""
 
     def add(self, promise: str, cases: int, violations: int) -> None:
         before = self.sums.get(promise, (0, 0))
@@ -42,14 +46,26 @@ def _by_number(entry: tuple[str, tuple[int, int]]) -> int:
 
 
 RUN = Ledger()
+_books = [RUN]
+
+
+@contextmanager
+def aside() -> Iterator[Ledger]:
+    """Have trials be written into another book for a while: those of what is broken on purpose."""
+    book = Ledger(impatient=True)
+    _books.append(book)
+    try:
+        yield book
+    finally:
+        _books.remove(book)
 
 
 class Trial:
     """A promise on trial: counts cases, gathers violations, fails at its end if there are any."""
 
-    def __init__(self, promise: str, ledger: Ledger = RUN) -> None:
+    def __init__(self, promise: str, ledger: Ledger | None = None) -> None:
         self._promise = promise
-        self._ledger = ledger
+        self._ledger = ledger or _books[-1]
         self.cases = 0
         self.violations: list[str] = []
 
@@ -58,6 +74,8 @@ class Trial:
 
     def violated(self, what: str) -> None:
         self.violations.append(what)
+        if self._ledger.impatient:
+            raise AssertionError(what)
 
     def check(self, holds: bool, what: str) -> None:
         if not holds:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.faults.polling import wait_for
-from tests.faults.writers import ENDED_WITHIN_S
+from tests.faults.tools.writers import ENDED_WITHIN_S
 
 WITHIN_S = 30.0
 

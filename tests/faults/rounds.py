@@ -6,7 +6,7 @@ from tests.faults import counts
 
 ROUNDS_MIN = 2
 ROUNDS_MAX = 25
-SLOWER_MAX = 1.2 if counts.FULL else 1.5
+SLOWER_MAX = 1.2 if counts.ALONE else 1.5
 """The promise, for which a machine must be quiet; beside other tests only what is plain counts."""
 
 

@@ -25,7 +25,7 @@ from recollect.protocol.operations import (
     Stats,
     UpdateMemory,
 )
-from tests.faults import counts, damages
+from tests.faults import counts
 from tests.faults.comparing import (
     ALL,
     DIMENSIONS,
@@ -37,6 +37,7 @@ from tests.faults.comparing import (
     Truth,
 )
 from tests.faults.polling import wait_for
+from tests.faults.tools import index_damages
 
 HEAD_MAX = 16
 MODEL = HashedEmbedder(DIMENSIONS).model
@@ -111,7 +112,7 @@ class Store:
     def check_saved(self, ask: Ask, comparison: Comparison) -> None:
         """All but a head is in segments, and their files verify."""
         index = settle(ask)
-        names = [path.name for path in damages.segments(self.index)]
+        names = [path.name for path in index_damages.segments(self.index)]
         if not index["segments"] or not all(one["saved"] for one in index["segments"]):
             comparison.wrong.append(f"not rebuilt: {index}, {names}")
         # Opened as a start would do it, which removes what does not verify.
@@ -125,12 +126,12 @@ class Store:
 
     def damage(self, number: int) -> str:
         """The next kind of damage, and now and then another with it."""
-        chosen = [damages.ALL[number % len(damages.ALL)]]
+        chosen = [index_damages.ALL[number % len(index_damages.ALL)]]
         if self.chance.random() < 0.2:
-            chosen.append(self.chance.choice(damages.ALL))
+            chosen.append(self.chance.choice(index_damages.ALL))
         said = []
         for damage in chosen:
-            if damages.files(self.index):
+            if index_damages.files(self.index):
                 said.append(damage(self.index, self.chance))
         return "; ".join(said)
 

@@ -10,10 +10,11 @@ import pytest
 from recollect.cli.restoring import restore_into
 from recollect.cli.server_backups import restore_into_server
 from recollect.orchestrator.storage.copies import MANIFEST_NAME
-from tests.faults import counts, database
-from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults import counts
 from tests.faults.ledger import Trial
-from tests.faults.writers import Writers
+from tests.faults.tools import database
+from tests.faults.tools.acknowledgements import AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.storages import CHOSEN, SQLITE
 

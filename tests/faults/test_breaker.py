@@ -20,25 +20,13 @@ from recollect import AsyncMemoryClient, MemoryClient, RecollectError
 from recollect.client import Breaker, Pool, Retry, Timeouts, sans_io
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
+from tests.faults.tools.clocks import Watch
 from tests.harness.processes import OrchestratorProcess
 
 FAIL_MAX = 5
 RESET_S = 1_000.0
 CALLS = 100
 DONE_WITHIN_S = 30.0
-
-
-class Watch:
-    """The monotonic clock, which can be put forward."""
-
-    def __init__(self) -> None:
-        self._ahead_s = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._ahead_s
-
-    def forward(self, seconds: float) -> None:
-        self._ahead_s += seconds
 
 
 @pytest.fixture

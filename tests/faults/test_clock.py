@@ -17,6 +17,7 @@ from recollect.orchestrator.lifecycle import Orchestrator
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import DeadlineExceeded, RecollectError
 from tests.faults.ledger import Trial
+from tests.faults.tools.clocks import Machine
 from tests.harness.ports import free_port
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.worlds import World
@@ -25,27 +26,6 @@ HOUR_S = 3_600
 DAY_S = 24 * HOUR_S
 JUMPS_S = (DAY_S, -DAY_S)
 LONG_S = 30 * 365 * DAY_S
-
-
-class Machine:
-    """Time as it passes, which can be made to pass more quickly, and a wall clock that can be set
-    to show something else."""
-
-    def __init__(self) -> None:
-        self._passed_ns = 0
-        self._set_ns = 0
-
-    def steady_ns(self) -> int:
-        return time.monotonic_ns() + self._passed_ns
-
-    def wall_ns(self) -> int:
-        return 1_800_000_000_000_000_000 + self.steady_ns() + self._set_ns
-
-    def pass_time(self, seconds: float) -> None:
-        self._passed_ns += int(seconds * 1e9)
-
-    def set_wall(self, ahead_s: float) -> None:
-        self._set_ns = int(ahead_s * 1e9)
 
 
 class MachineWorld(World):

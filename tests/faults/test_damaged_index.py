@@ -10,10 +10,11 @@ import pytest
 
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.protocol.operations import Backup
-from tests.faults import counts, damages
+from tests.faults import counts
 from tests.faults.comparing import Comparison
 from tests.faults.ledger import Trial
 from tests.faults.segmented import ENVIRONMENT, MODEL_FOLDER, SETTINGS, Store, settle
+from tests.faults.tools import index_damages
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.worlds import World
 
@@ -25,7 +26,7 @@ SHARE_FOUND_MIN = 0.95
 # In this share of the cases, the store has a segment that is searched by an index of its own.
 LARGE_SHARE = 0.2
 PROCESSES = counts.pick(8, 80)
-RUNNING = len(damages.UNDER_A_RUNNING_ONE)
+RUNNING = len(index_damages.UNDER_A_RUNNING_ONE)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         world = World("sqlite", folder / name, SETTINGS)
         Store(folder / name).fill(world, sizes)
         world.close()
-    assert len(damages.segments(folder / "small" / "index" / MODEL_FOLDER)) >= 3
+    assert len(index_damages.segments(folder / "small" / "index" / MODEL_FOLDER)) >= 3
     assert any(
-        p.name == "index.faiss" for p in damages.files(folder / "large/index" / MODEL_FOLDER)
+        p.name == "index.faiss" for p in index_damages.files(folder / "large/index" / MODEL_FOLDER)
     )
     return {"small": folder / "small", "large": folder / "large"}
 
@@ -127,7 +128,7 @@ def test_files_may_go_or_change_places_under_a_running_orchestrator(
     store = Store(process.data)
     found = Comparison()
     with Trial("P6") as trial:
-        for number, damage in enumerate(damages.UNDER_A_RUNNING_ONE):
+        for number, damage in enumerate(index_damages.UNDER_A_RUNNING_ONE):
             with process.client(timeout=30.0) as client:
                 asked = store.compare(client.call, found)
                 said = damage(store.index, store.chance)

@@ -17,9 +17,10 @@ from recollect import RecollectError
 from recollect.client import Breaker, Retry
 from recollect.orchestrator.data_folder import ORCHESTRATOR, announcement_path, lock_path
 from recollect.protocol.errors import RequestTimeout
-from tests.faults import counts, database, wire
+from tests.faults import counts, wire
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
+from tests.faults.tools import database
 from tests.harness.processes import OrchestratorProcess
 
 STOPPED_WITHIN_S = 10.0

@@ -11,11 +11,12 @@ import pytest
 
 from recollect import MemoryClient
 from recollect.client import Breaker, Retry
-from tests.faults import counts, database, disk, wire
-from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults import counts, wire
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
-from tests.faults.writers import Writers
+from tests.faults.tools import database, disk
+from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 
 REFUSED_WITHIN_S = 20.0

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import counts, database
-from tests.faults.acknowledgements import AcknowledgementLog
+from tests.faults import counts
 from tests.faults.ledger import Trial
-from tests.faults.writers import Writers
+from tests.faults.tools import database
+from tests.faults.tools.acknowledgements import AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.storages import CHOSEN, POSTGRESQL, SQLITE
 

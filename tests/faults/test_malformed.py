@@ -24,6 +24,8 @@ WINDOW = 100
 ANSWERED_WITHIN_S = 10.0
 RAW_CASES = counts.MALFORMED // 20
 RANDOM_CASES = counts.MALFORMED // 2
+GROWN_MB_MAX = 100 if counts.ALONE else 200
+"""The promise; beside other tests, which have been seen to add to it, only what is plain counts."""
 DEFECTS = ("internal", "storage_failed", "storage_full")
 
 
@@ -140,6 +142,8 @@ def check_unharmed(trial: Trial, process: OrchestratorProcess, memory: Memory) -
     trial.check(
         "defect" not in process.log(), f"the log tells of a defect:\n{process.log()[-3000:]}"
     )
+    grown_mb = memory.growth / 2**20
+    trial.check(grown_mb <= GROWN_MB_MAX, f"the orchestrator grew by {grown_mb:.0f} MB")
     with process.client() as client:
         added = client.add_memory("goodafterall is still stored and found")
         [found] = client.search_memory("goodafterall")["results"]

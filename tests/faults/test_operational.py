@@ -14,9 +14,9 @@ from recollect.client import Retry, Timeouts
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
-from tests.faults.redis_away import WAYS, Way
 from tests.faults.repeating import Load
-from tests.faults.writers import ANSWERED_WITHIN_S, patient_client
+from tests.faults.tools.redis_away import WAYS, Way
+from tests.faults.tools.writers import ANSWERED_WITHIN_S, patient_client
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.redis import RedisServer
 

@@ -15,9 +15,10 @@ from recollect.protocol.envelope import IDEMPOTENCY_KEY_CHARS_MAX, NAME_CHARS_MA
 from recollect.protocol.operation import Operation, fields_of
 from recollect.protocol.operations import REGISTRY
 from recollect.protocol.reference import description
-from tests.faults import database, wire
+from tests.faults import wire
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
+from tests.faults.tools import database
 from tests.harness.processes import OrchestratorProcess
 
 NAMESPACE = "temp:oversize"

@@ -12,7 +12,6 @@ import pytest
 from recollect import MemoryClient, RecollectError
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from tests.faults import counts
-from tests.faults.database import problems, rows
 from tests.faults.ledger import Trial
 from tests.faults.leftovers import (
     DIMENSIONS,
@@ -23,6 +22,7 @@ from tests.faults.leftovers import (
     found,
 )
 from tests.faults.polling import wait_for
+from tests.faults.tools.database import problems, rows
 from tests.harness.embedding_server import EmbeddingServer, unit_vectors
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.redis import RedisServer

@@ -10,8 +10,8 @@ import pytest
 
 from recollect import AsyncMemoryClient, RecollectError
 from tests.faults import counts
-from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
 from tests.faults.ledger import Trial
+from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
 from tests.harness.processes import OrchestratorProcess
 
 CLIENTS = 500

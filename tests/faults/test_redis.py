@@ -18,8 +18,8 @@ from recollect import MemoryClient
 from recollect.client import Retry, Timeouts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
-from tests.faults.redis_away import WAYS, Way
 from tests.faults.repeating import Load
+from tests.faults.tools.redis_away import WAYS, Way
 from tests.harness.embedding_server import EmbeddingServer
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.redis import RedisServer

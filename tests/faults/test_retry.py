@@ -11,8 +11,8 @@ import pytest
 from recollect.protocol.errors import IdempotencyConflict
 from tests.faults import counts, wire
 from tests.faults.ledger import Trial
-from tests.faults.proxy import CUTS, Cut, CuttingProxy
-from tests.faults.writers import patient_client
+from tests.faults.tools.proxy import CUTS, Cut, CuttingProxy
+from tests.faults.tools.writers import patient_client
 from tests.harness.processes import OrchestratorProcess
 
 THREADS = 8

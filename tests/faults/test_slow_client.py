@@ -18,10 +18,11 @@ import psutil
 import pytest
 
 from recollect import MemoryClient
-from tests.faults import counts, slow_readers
+from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for
 from tests.faults.rounds import ROUNDS_MAX, ROUNDS_MIN, alike
+from tests.faults.tools import slow_readers
 from tests.harness.forks import ROOT
 from tests.harness.processes import OrchestratorProcess
 
@@ -48,7 +49,7 @@ def stopped_reader(way: str, process: OrchestratorProcess, client: MemoryClient)
     """A process that has asked for much, and was stopped before it took it."""
     before = answered(client)
     reader = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.slow_readers", way, process.endpoint],
+        [sys.executable, "-m", "tests.faults.tools.slow_readers", way, process.endpoint],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

@@ -11,14 +11,15 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.faults import database, disk, wire
-from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults import wire
 from tests.faults.comparing import Comparison
 from tests.faults.ledger import Ledger, Trial
 from tests.faults.polling import wait_for
-from tests.faults.proxy import CUTS, Cut, CuttingProxy
 from tests.faults.rounds import ROUNDS_MAX, SLOWER_MAX, alike
 from tests.faults.segmented import SETTINGS, Store
+from tests.faults.tools import database, disk
+from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.tools.proxy import CUTS, Cut, CuttingProxy
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.worlds import World
 

@@ -12,10 +12,11 @@ import pytest
 from recollect import MemoryClient
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME
-from tests.faults import counts, database, schema_dumps
-from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults import counts, schema_dumps
 from tests.faults.ledger import Trial
 from tests.faults.migrating import migrate
+from tests.faults.tools import database
+from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
 from tests.harness.processes import OrchestratorProcess
 
 NEXT = """

@@ -11,6 +11,7 @@ each the number of the process, and later its exit code.
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import selectors
@@ -71,6 +72,9 @@ class Forks:
         self._server: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
         self._started: dict[int, Forked] = {}
+        self.before: tuple[str, ...] = ()
+        """What each process calls before it is `recollect …`, as `module:function`. What watches or
+        sabotages it is brought in this way, so that it has no switches of its own for that."""
 
     def start(
         self,
@@ -81,6 +85,7 @@ class Forks:
         out: Path,
         err: Path,
         given: Path | None = None,
+        before: Sequence[str] = (),
     ) -> Forked:
         """Start `recollect …` with files in the place of its streams; it appends to its output."""
         forked = Forked()
@@ -93,6 +98,7 @@ class Forks:
                 "folder": str(folder),
                 "env": dict(env),
                 "files": [str(given or os.devnull), str(out), str(err)],
+                "before": [*self.before, *before],
             }
             server = self._running()
             assert server.stdin is not None
@@ -208,6 +214,9 @@ def become(request: dict[str, Any]) -> NoReturn:
     sys.argv = ["recollect", *request["args"]]
     code: Any = 0
     try:
+        for name in request["before"]:
+            module, _, function = name.partition(":")
+            getattr(importlib.import_module(module), function)()
         runpy.run_module("recollect", run_name="__main__", alter_sys=True)
     except SystemExit as ending:
         code = ending.code

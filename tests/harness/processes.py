@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,18 @@ class OrchestratorProcess:
     """`recollect orchestrator` on a data folder of its own, always at the same endpoint."""
 
     def __init__(
-        self, data: Path, *, port: int | None = None, env: Mapping[str, str] | None = None
+        self,
+        data: Path,
+        *,
+        port: int | None = None,
+        env: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
     ) -> None:
         self.data = data
         self.endpoint = f"tcp://127.0.0.1:{port or free_port()}"
         given = dict(env or {})
         self.env = given if VARIABLE in given else CHOSEN.env_of(data) | given
+        self._before = before
         self.log_path = data.parent / f"{data.name}.log"
         self._process: Forked | None = None
 
@@ -49,6 +55,7 @@ class OrchestratorProcess:
             env={"PYTHONPATH": str(ROOT), **inherited, **LIGHT, **self.env, **env},
             out=self.log_path,
             err=self.log_path,
+            before=self._before,
         )
         if wait:
             self.wait_ready()

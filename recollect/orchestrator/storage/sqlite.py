@@ -22,6 +22,7 @@ from recollect.orchestrator.storage.copies import (
     back_up,
     problems_of,
 )
+from recollect.orchestrator.storage.damage import DamageCheck, refuse_lost, refusing_unreadable
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
@@ -135,7 +136,18 @@ def translate(error: BaseException) -> RecollectError | None:
             "writing goes on by itself.",
             reason=str(error),
         )
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return damaged(str(error))
     return StorageFailed(f"The database refused: {error}. Nothing was written.", reason=str(error))
+
+
+def damaged(reason: str) -> StorageFailed:
+    """What whoever asks a damaged database is told."""
+    return StorageFailed(
+        "The database is damaged; nothing was written. `recollect doctor` looks closer, "
+        "`recollect restore BACKUP --data NEW_FOLDER` brings a backup back.",
+        reason=reason,
+    )
 
 
 class SqliteStorage:
@@ -155,13 +167,18 @@ class SqliteStorage:
         group_commit_max: int = 256,
         write_queue_max: int = 4096,
         page_cache_mb: int = 64,
+        check_at_once_mb: int = 256,
         migrations_folder: Path = migrations.FOLDER / "sqlite",
     ) -> None:
         self.path = folder / DATABASE_NAME
         self._loop = loop
         self._page_cache_mb = page_cache_mb
-        writer_session = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=False)
+        refuse_lost(self.path)
+        with refusing_unreadable(self.path):
+            writer_session = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=False)
         self._writer_session = writer_session
+        self._damage = DamageCheck(self.path, self._connect, at_once_mb=check_at_once_mb)
+        self._damage.run(writer_session.connection)
         self.schema = apply_migrations(writer_session, migrations_folder)
         self._rewritten = rewrite_once(writer_session)
         # Used by the event loop's thread alone.
@@ -193,6 +210,8 @@ class SqliteStorage:
         return self.committed_seq
 
     def read_inline(self, function: ReadFunction[T]) -> T:
+        if self._damage.found is not None:
+            raise damaged(self._damage.found)
         try:
             return function(self._inline)
         except apsw.Error as error:
@@ -202,6 +221,8 @@ class SqliteStorage:
         return self._loop.run_in_executor(self._readers, self._read, function)
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
+        if self._damage.found is not None:
+            raise damaged(self._damage.found)
         return self._writer.submit(function)
 
     def watch(self, observer: CommitObserver) -> None:
@@ -249,6 +270,7 @@ class SqliteStorage:
 
     def close(self) -> None:
         self._closing.set()
+        self._damage.close()
         self._writer.close()
         with self._scrubbing:
             self._checkpointer.close()
@@ -334,6 +356,8 @@ class SqliteStorage:
 
     def _read(self, function: ReadFunction[T]) -> T:
         session: SqliteSession | None = getattr(self._local, "session", None)
+        if self._damage.found is not None:
+            raise damaged(self._damage.found)
         try:
             if session is None:
                 session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from recollect import MemoryClient
-from tests.faults.acknowledgements import AcknowledgementLog
-from tests.faults.writers import Writers
+from tests.faults.tools.acknowledgements import AcknowledgementLog
+from tests.faults.tools.writers import Writers
 from tests.system.cli.commands import ENDS_WITHIN_S
 from tests.system.whole.system import ROLES, WholeSystem
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from recollect import MemoryClient, RecollectError
 from recollect.client import Breaker, Retry, Timeouts
-from tests.faults.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
 
 ENDED_WITHIN_S = 60.0
 ANSWERED_WITHIN_S = 30.0
