@@ -29,8 +29,8 @@ async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
         return 0
     after, done = 0, 0
     await storage.write(lexical.clear)
-    while rows := await storage.read(partial(_page, after)):
-        await storage.write(partial(_learn, rows))
+    while rows := await storage.read(partial(page, after)):
+        await storage.write(partial(learn, rows))
         after, done = rows[-1].num, done + len(rows)
         if done % (20 * PAGE_ROWS) == 0:
             log.info("Words are being indexed.", action="index_words", memories=done)
@@ -38,10 +38,12 @@ async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
     return done
 
 
-def _page(after: int, session: Session) -> list[MemoryRow]:
-    return [MemoryRow(*row) for row in session.execute(PAGE, (after, PAGE_ROWS))]
+def page(after: int, session: Session, size: int = PAGE_ROWS) -> list[MemoryRow]:
+    """Memories that are searched, behind one of them."""
+    return [MemoryRow(*row) for row in session.execute(PAGE, (after, size))]
 
 
-def _learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:
+def learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:
+    """Have the words of memories indexed when the transaction is sealed."""
     for row in rows:
         transaction.texts[row.num] = words_of(row)

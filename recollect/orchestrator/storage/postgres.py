@@ -40,6 +40,7 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
         "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'"
     ) from missing
 
+from recollect.orchestrator.storage.postgres_claims import Claim, claim_shared
 from recollect.orchestrator.storage.postgres_values import adapt
 
 log = structlog.get_logger()
@@ -94,13 +95,14 @@ class PostgresWriterSession(PostgresSession):
 
     sole_writer = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, claim: Claim = claim_shared) -> None:
         self._url = url
-        super().__init__(connect(url))
+        self._claim = claim
+        super().__init__(self._connected())
 
     def begin(self) -> None:
         if self.connection.closed or self.connection.broken:
-            self.connection = connect(self._url)
+            self.connection = self._connected()
         self.execute("BEGIN")
 
     def commit(self) -> None:
@@ -130,6 +132,15 @@ class PostgresWriterSession(PostgresSession):
 
     def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        connection = connect(self._url)
+        try:
+            self._claim(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def connect(url: str) -> psycopg.Connection[Row]:
@@ -292,17 +303,25 @@ class PostgresStorage:
 
 def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     """Bring the schema up to date, by one orchestrator at a time; returns its number."""
+    before, after = migrate_alone(session, folder)
+    if before != after:
+        log.info("The schema is up to date.", action="migrate", before=before, after=after)
+    return after
+
+
+def migrate_alone(
+    session: PostgresWriterSession, folder: Path, *, unfinished: bool = False
+) -> tuple[int, int]:
+    """Bring the schema up to date while nobody else does; the numbers before and after."""
     session.begin()
     try:
         session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
         _require_extension(session)
-        before, after = migrations.migrate(session, folder)
+        numbers = migrations.migrate(session, folder, unfinished=unfinished)
         session.commit()
     finally:
         session.recover()
-    if before != after:
-        log.info("The schema is up to date.", action="migrate", before=before, after=after)
-    return after
+    return numbers
 
 
 def _require_extension(session: PostgresWriterSession) -> None:
