@@ -6,8 +6,8 @@ orchestrators beside one.
 A database is made by an orchestrator and filled by COPY, with all its indexes; the service then
 works on it, and COPY on a copy of it. What is compared is done in turns: searches by a client of
 the service and by psycopg, batches of memories by the service and by COPY into the same tables
-with the same indexes, one durable transaction each, with vectors and words made beforehand. Then the
-same clients call one orchestrator, and three on the same database.
+with the same indexes, one durable transaction each, with vectors and words made beforehand. Then
+the same clients call one orchestrator, and three on the same database.
 """
 
 from __future__ import annotations
@@ -135,20 +135,25 @@ def shared(endpoints: Sequence[str], ids: Sequence[str], seconds: float) -> list
     return [p50(found) for found in rates]
 
 
+def started(service: Service, running: ExitStack) -> str:
+    """Where it listens; it ends with the others."""
+    service.start()
+    running.callback(service.stop)
+    return service.endpoint
+
+
 def measured(size: int, calls: int, seconds: float, folder: Path) -> list[Row]:
     with server() as on, ExitStack() as running:
         url, raw_url = filled(on, size, folder / "first")
-        services = [service_on(url, folder / name) for name in ("first", "second", "third")]
-        for service in services:
-            service.start()
-            running.callback(service.stop)
         raw = RawStore(raw_url)
         running.callback(raw.close)
-        with MemoryClient(services[0].endpoint, timeout=TIMEOUT_S) as memory:
+        endpoints = [started(service_on(url, folder / "first"), running)]
+        with MemoryClient(endpoints[0], timeout=TIMEOUT_S) as memory:
             search_us, bare_us = searched(memory, url, calls)
             rate, raw_rate = stored(memory, raw)
             ids = [found["id"] for found in memory.list_memories(limit=100)["memories"]]
-        endpoints = [service.endpoint for service in services]
+        for name in ("second", "third"):
+            endpoints.append(started(service_on(url, folder / name), running))
         one, three, one_used, three_used = shared(endpoints, ids, seconds)
     return [
         at_most(f"semantic_search of {size:,}", search_us, bare_us, 1.3, "µs", "bare pgvector"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, LiteralString
@@ -90,6 +91,22 @@ class PostgresSession:
             cursor.executemany(in_dialect(sql), [tuple(row) for row in rows])
 
 
+class AskedAgain(Exception):
+    """A read that was to be one statement goes on with another."""
+
+
+class OneQuestion(PostgresSession):
+    """For a read of one statement, which sees one moment without a transaction around it."""
+
+    asked = False
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        if self.asked:
+            raise AskedAgain
+        self.asked = True
+        return super().execute(sql, params)
+
+
 class PostgresWriterSession(PostgresSession):
     """The writing connection, which comes back by itself when the server restarts."""
 
@@ -155,6 +172,25 @@ def _prepare_reader(connection: psycopg.Connection[Row]) -> None:
     adapt(connection)
     for statement in READER:
         connection.execute(statement)
+
+
+@contextmanager
+def snapshot(connection: psycopg.Connection[Row]) -> Iterator[None]:
+    """A transaction of a reader. It changes nothing, so it is committed whatever happens.
+
+    By libpq itself: psycopg's own takes longer than the server does for the two statements.
+    """
+    _command(connection, b"BEGIN")
+    try:
+        yield
+    finally:
+        if not (connection.closed or connection.broken):
+            _command(connection, b"COMMIT")
+
+
+def _command(connection: psycopg.Connection[Row], sql: bytes) -> None:
+    if connection.pgconn.exec_(sql).status != psycopg.pq.ExecStatus.COMMAND_OK:
+        raise psycopg.OperationalError(connection.pgconn.get_error_message())
 
 
 def translate(error: BaseException) -> RecollectError | None:
@@ -230,8 +266,8 @@ class PostgresStorage:
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")
 
-    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
-        return self._loop.run_in_executor(self._readers, self._read, function)
+    def read(self, function: ReadFunction[T], *, asks_once: bool = False) -> asyncio.Future[T]:
+        return self._loop.run_in_executor(self._readers, self._read, function, asks_once)
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
         return self._writer.submit(function)
@@ -293,10 +329,16 @@ class PostgresStorage:
             raise translate(error) or error from error
         return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
 
-    def _read(self, function: ReadFunction[T]) -> T:
+    def _read(self, function: ReadFunction[T], asks_once: bool) -> T:
         try:
-            with self._pool.connection() as connection, connection.transaction():
-                return function(PostgresSession(connection))
+            with self._pool.connection() as connection:
+                if asks_once:
+                    try:
+                        return function(OneQuestion(connection))
+                    except AskedAgain:
+                        pass
+                with snapshot(connection):
+                    return function(PostgresSession(connection))
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
             raise translate(error) or error from error
 
