@@ -40,7 +40,8 @@ SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('ledger') IS
 
 
 def name_of(url: str) -> str:
-    """What a database is called: its server and itself, and nothing of who comes in or how."""
+    """What a store is called: its server, its database and the schema if one is named, and nothing
+    of who comes in or how."""
     try:
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -50,7 +51,8 @@ def name_of(url: str) -> str:
         ) from None
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     name = parts.get("dbname") or parts.get("user") or "postgres"
-    return f"postgresql://{host}:{parts.get('port') or 5432}/{name}"
+    schema = f"?options={parts['options']}" if parts.get("options") else ""
+    return f"postgresql://{host}:{parts.get('port') or 5432}/{name}{schema}"
 
 
 class PostgresSide:

@@ -57,6 +57,11 @@ READER = (
     "SET hnsw.iterative_scan = relaxed_order",
 )
 EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+SCHEMA = "SELECT current_setting('search_path'), current_schema()"
+# A database has an extension once, so it goes where all of its schemas find it.
+SHARED_SCHEMA = """
+SELECT CASE WHEN 'public' = ANY (current_schemas(FALSE)) THEN ' SCHEMA public' ELSE '' END
+"""
 EXTENSION_MIN = (0, 8)
 NO_EXTENSION = (
     "Recollect needs the extension pgvector, 0.8 or later, in its database, and {why}. Have an "
@@ -358,6 +363,7 @@ def migrate_alone(
     session.begin()
     try:
         session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
+        _require_schema(session)
         _require_extension(session)
         numbers = migrations.migrate(session, folder, unfinished=unfinished)
         session.commit()
@@ -366,12 +372,23 @@ def migrate_alone(
     return numbers
 
 
+def _require_schema(session: PostgresWriterSession) -> None:
+    """Refuse to make tables in another schema than the one that the address names first."""
+    [(path, current)] = session.execute(SCHEMA)
+    first = str(path).split(",")[0].strip().strip('"')
+    if current is None or first not in ("$user", current):
+        raise migrations.SchemaError(
+            f"The schema {first!r}, which comes first in search_path, is not there. Make it with "
+            f"`CREATE SCHEMA {first}` in that database; then start again."
+        )
+
+
 def _require_extension(session: PostgresWriterSession) -> None:
     """Have pgvector in the database, or say what an administrator is to do."""
     found = session.execute(EXTENSION)
     if not found:
         try:
-            session.execute("CREATE EXTENSION vector")
+            session.execute("CREATE EXTENSION vector" + session.execute(SHARED_SCHEMA)[0][0])
         except psycopg.Error as error:
             reason = f"cannot create it: {error.diag.message_primary or error}"
             raise migrations.SchemaError(

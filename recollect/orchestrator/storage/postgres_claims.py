@@ -1,7 +1,7 @@
-"""Who has a PostgreSQL database open: any number of orchestrators, or one who copies it.
+"""Who has a store in PostgreSQL open: any number of orchestrators, or one who copies it.
 
 A claim is an advisory lock of the connection that writes. It ends with the connection, so a process
-that dies leaves none behind.
+that dies leaves none behind. Stores in several schemas of one database are claimed one by one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import psycopg
 from recollect.protocol.errors import StorageFailed
 
 CLAIM = 7331_0002
-SHARE = "SELECT pg_try_advisory_lock_shared(%s)"
-ALONE = "SELECT pg_try_advisory_lock(%s)"
+SHARE = "SELECT pg_try_advisory_lock_shared(%s, hashtext(current_schema()))"
+ALONE = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
 
 Claim = Callable[[psycopg.Connection[Any]], None]
 
