@@ -20,10 +20,8 @@ from recollect.orchestrator.search.vectors import pgvector
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Params, Row, Session
 from recollect.orchestrator.storage.migrations import SchemaError
-from recollect.orchestrator.storage.postgres import (
-    PostgresWriterSession,
-    apply_migrations,
-)
+from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres_schema import apply_migrations
 from recollect.orchestrator.storage.postgres_values import adapt
 from recollect.protocol import operations as ops
 from tests.faults.polling import wait_for

@@ -42,12 +42,12 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
     ) from missing
 
 from recollect.orchestrator.storage.postgres_claims import Claim, claim_shared
+from recollect.orchestrator.storage.postgres_schema import apply_migrations
 from recollect.orchestrator.storage.postgres_values import adapt
 
 log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 10
-MIGRATION_LOCK = 7331_0001
 SIZE = "SELECT pg_database_size(current_database())"
 # A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
 # ten nearest.
@@ -55,18 +55,6 @@ READER = (
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "SET hnsw.ef_search = 100",
     "SET hnsw.iterative_scan = relaxed_order",
-)
-EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-SCHEMA = "SELECT current_setting('search_path'), current_schema()"
-# A database has an extension once, so it goes where all of its schemas find it.
-SHARED_SCHEMA = """
-SELECT CASE WHEN 'public' = ANY (current_schemas(FALSE)) THEN ' SCHEMA public' ELSE '' END
-"""
-EXTENSION_MIN = (0, 8)
-NO_EXTENSION = (
-    "Recollect needs the extension pgvector, 0.8 or later, in its database, and {why}. Have an "
-    "administrator install it on the server (Debian's package is postgresql-NN-pgvector) and run "
-    "`{what}` in that database; then start again."
 )
 # Where the rows of a memory are.
 SCRUB = """
@@ -272,7 +260,9 @@ class PostgresStorage:
         raise AssertionError("a server's rows are never read on the event loop")
 
     def read(self, function: ReadFunction[T], *, asks_once: bool = False) -> asyncio.Future[T]:
-        return self._loop.run_in_executor(self._readers, self._read, function, asks_once)
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._readers.submit(self._answer, future, function, asks_once)
+        return future
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
         return self._writer.submit(function)
@@ -334,69 +324,40 @@ class PostgresStorage:
             raise translate(error) or error from error
         return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
 
-    def _read(self, function: ReadFunction[T], asks_once: bool) -> T:
+    def _answer(
+        self, future: asyncio.Future[T], function: ReadFunction[T], asks_once: bool
+    ) -> None:
+        """Run a read and answer it, before its transaction is ended: that is one wait less."""
+        if future.cancelled():
+            return
         try:
             with self._pool.connection() as connection:
                 if asks_once:
                     try:
-                        return function(OneQuestion(connection))
+                        return self._settle(future, function(OneQuestion(connection)), None)
                     except AskedAgain:
                         pass
                 with snapshot(connection):
-                    return function(PostgresSession(connection))
+                    self._settle(future, function(PostgresSession(connection)), None)
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
-            raise translate(error) or error from error
+            self._settle(future, None, translate(error) or error)
+        except BaseException as error:
+            self._settle(future, None, error)
 
-
-def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
-    """Bring the schema up to date, by one orchestrator at a time; returns its number."""
-    before, after = migrate_alone(session, folder)
-    if before != after:
-        log.info("The schema is up to date.", action="migrate", before=before, after=after)
-    return after
-
-
-def migrate_alone(
-    session: PostgresWriterSession, folder: Path, *, unfinished: bool = False
-) -> tuple[int, int]:
-    """Bring the schema up to date while nobody else does; the numbers before and after."""
-    session.begin()
-    try:
-        session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-        _require_schema(session)
-        _require_extension(session)
-        numbers = migrations.migrate(session, folder, unfinished=unfinished)
-        session.commit()
-    finally:
-        session.recover()
-    return numbers
-
-
-def _require_schema(session: PostgresWriterSession) -> None:
-    """Refuse to make tables in another schema than the one that the address names first."""
-    [(path, current)] = session.execute(SCHEMA)
-    first = str(path).split(",")[0].strip().strip('"')
-    if current is None or first not in ("$user", current):
-        raise migrations.SchemaError(
-            f"The schema {first!r}, which comes first in search_path, is not there. Make it with "
-            f"`CREATE SCHEMA {first}` in that database; then start again."
-        )
-
-
-def _require_extension(session: PostgresWriterSession) -> None:
-    """Have pgvector in the database, or say what an administrator is to do."""
-    found = session.execute(EXTENSION)
-    if not found:
+    def _settle(
+        self, future: asyncio.Future[T], result: T | None, error: BaseException | None
+    ) -> None:
         try:
-            session.execute("CREATE EXTENSION vector" + session.execute(SHARED_SCHEMA)[0][0])
-        except psycopg.Error as error:
-            reason = f"cannot create it: {error.diag.message_primary or error}"
-            raise migrations.SchemaError(
-                NO_EXTENSION.format(why=reason, what="CREATE EXTENSION vector")
-            ) from error
-        found = session.execute(EXTENSION)
-    version = str(found[0][0])
-    if tuple(map(int, version.split(".")[:2])) < EXTENSION_MIN:
-        raise migrations.SchemaError(
-            NO_EXTENSION.format(why=f"has {version}", what="ALTER EXTENSION vector UPDATE")
-        )
+            self._loop.call_soon_threadsafe(_settle, future, result, error)
+        except RuntimeError:  # the loop has ended: nobody waits any more
+            log.debug("The loop ended before a read was answered.", action="read")
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    """Answer a read, unless that was done or nobody waits for it any more."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
