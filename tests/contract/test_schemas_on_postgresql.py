@@ -14,8 +14,10 @@ from recollect.orchestrator import pgvector_indexes
 from recollect.orchestrator.relocation.places import place_of
 from recollect.orchestrator.relocation.relocating import relocate
 from recollect.orchestrator.storage.migrations import SchemaError
+from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres_claims import claim_alone
 from recollect.protocol import operations as ops
-from recollect.protocol.errors import NotFound
+from recollect.protocol.errors import NotFound, StorageFailed
 from tests.faults.polling import wait_for
 from tests.harness.postgres import bare_database
 from tests.harness.worlds import World
@@ -92,6 +94,18 @@ def test_a_store_is_copied_from_a_schema_while_its_neighbour_is_served(tmp_path:
         assert {result["content"].split()[0] for result in results} == {"apples"}
     finally:
         moved.close()
+
+
+def test_what_is_being_copied_is_not_served_and_its_neighbour_is(tmp_path: Path) -> None:
+    url = bare_database()
+    make_schemas(url, "cell_a", "cell_b")
+    copying = PostgresWriterSession(in_schema(url, "cell_a"), claim_alone)
+    try:
+        with pytest.raises(StorageFailed, match="migrate-storage"):
+            World(in_schema(url, "cell_a"), tmp_path / "a", SETTINGS)
+        World(in_schema(url, "cell_b"), tmp_path / "b", SETTINGS).close()
+    finally:
+        copying.connection.close()
 
 
 def test_a_schema_that_is_not_there_is_not_taken_for_another(tmp_path: Path) -> None:
