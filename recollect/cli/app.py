@@ -29,6 +29,7 @@ from recollect.cli import (
     search_commands,
     status_command,
     status_commands,
+    storage_command,
 )
 from recollect.cli.agents import (
     context_commands,
@@ -129,6 +130,7 @@ PANELS = {
         feed_commands.errors,
         backup_commands.backup,
         backup_commands.restore,
+        storage_command.migrate_storage,
         exchange_commands.export,
         exchange_commands.import_,
         embedding_commands.reembed,

@@ -6,6 +6,7 @@ from typing import Any
 
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
+from recollect.orchestrator.storage.inserting import portions
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
 from recollect.protocol.errors import RecollectError
@@ -13,10 +14,18 @@ from recollect.protocol.errors import RecollectError
 Noted = dict[str, tuple[int, int]]
 """How often each memory was read, and when last."""
 
-SELECT_FADING = "SELECT stability_s, access_count, last_access_us FROM memories WHERE id = ?"
+SELECT_FADING = """
+SELECT id, stability_s, access_count, last_access_us FROM memories WHERE id IN ({marks})
+"""
+# Of what type the values are, a server takes from the first of them.
+FIRST_ACCESS = (
+    "(CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), ?)"
+)
+NEXT_ACCESS = ", (?, ?, ?, ?, ?)"
 UPDATE_ACCESS = """
-UPDATE memories SET stability_s = ?, access_count = ?, last_access_us = ?, fades_us = ?
-WHERE id = ?
+UPDATE memories SET stability_s = read.column1, access_count = read.column2,
+    last_access_us = read.column3, fades_us = read.column4
+FROM (VALUES {accesses}) AS read WHERE memories.id = read.column5
 """
 
 
@@ -76,17 +85,24 @@ class AccessLog:
         return len(noted)
 
     def _write(self, transaction: WriteTransaction, noted: Noted) -> None:
-        updates: list[tuple[Any, ...]] = []
-        for memory_id, (count, last_us) in noted.items():
-            for stability_s, access_count, before_us in transaction.execute(
-                SELECT_FADING, (memory_id,)
-            ):
+        for part in portions(list(noted)):
+            sql = SELECT_FADING.format(marks=", ".join("?" for _ in part))
+            updates: list[tuple[Any, ...]] = []
+            for memory_id, stability_s, access_count, before_us in transaction.execute(sql, part):
+                count, last_us = noted[memory_id]
                 last_access_us = max(before_us, last_us)
                 grown_s = self._fading.grown(stability_s, count)
                 fades_us = self._fading.fades_us(last_access_us, grown_s)
                 updates.append((grown_s, access_count + count, last_access_us, fades_us, memory_id))
-        if updates:
-            transaction.executemany(UPDATE_ACCESS, updates)
+            for known in portions(updates):
+                transaction.execute(
+                    update_sql(len(known)), [value for update in known for value in update]
+                )
+
+
+def update_sql(count: int) -> str:
+    """The statement for a number of memories."""
+    return UPDATE_ACCESS.format(accesses=FIRST_ACCESS + NEXT_ACCESS * (count - 1))
 
 
 def _merged(older: Noted, newer: Noted) -> Noted:

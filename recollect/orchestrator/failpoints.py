@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 
+VARIABLE = "RECOLLECT_FAILPOINTS"
 NAMES = frozenset(
     {
         "before_commit",
@@ -22,6 +23,8 @@ NAMES = frozenset(
         "forgetting",
         "undoing",
         "migrating",
+        "copying_rows",
+        "copying_words",
     }
 )
 
@@ -35,6 +38,11 @@ def arm(text: str) -> None:
         if name not in NAMES:
             raise ValueError(f"no failpoint {name!r}; there are {', '.join(sorted(NAMES))}")
         _countdown[name] = int(count or 1)
+
+
+def arm_from_environment() -> None:
+    """Arm what the variable asks for."""
+    arm(os.environ.get(VARIABLE, ""))
 
 
 def failpoint(name: str) -> None:

@@ -45,7 +45,10 @@ ALLOW_MEMORY = """
 SELECT set_config('maintenance_work_mem', CAST(? AS TEXT), TRUE) FROM pg_settings
 WHERE name = 'maintenance_work_mem' AND CAST(setting AS BIGINT) < CAST(? AS BIGINT)
 """
-INDEXES = "SELECT indexname FROM pg_indexes WHERE tablename = ? AND left(indexname, ?) = ?"
+INDEXES = """
+SELECT indexname FROM pg_indexes
+WHERE schemaname = current_schema() AND tablename = ? AND left(indexname, ?) = ?
+"""
 
 
 class PgvectorIndexes:

@@ -71,7 +71,7 @@ def server_of(settings: Settings, own_keys: OwnKeys, *, guarded: bool) -> Server
 
 async def serve(settings: Settings) -> int:
     """Run until SIGTERM or SIGINT; the exit code."""
-    failpoints.arm(os.environ.get("RECOLLECT_FAILPOINTS", ""))
+    failpoints.arm_from_environment()
     folder = DataFolder(Path(settings.storage.data))
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -9,7 +9,7 @@ import structlog
 from recollect.orchestrator.memory_texts import words_of
 from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.storage.interface import Storage, WriteTransaction
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property, set_property
 
 log = structlog.get_logger()
@@ -51,6 +51,17 @@ def _clear(lexical: LexicalIndex, transaction: WriteTransaction) -> None:
 
 def _learn(after: int, transaction: WriteTransaction) -> list[int]:
     """Index a page of memories as they are in this very transaction; their numbers."""
-    rows = [MemoryRow(*row) for row in transaction.execute(PAGE, (after, PAGE_ROWS))]
-    transaction.texts.update((row.num, words_of(row)) for row in rows)
+    rows = page(after, transaction)
+    learn(rows, transaction)
     return [row.num for row in rows]
+
+
+def page(after: int, session: Session, size: int = PAGE_ROWS) -> list[MemoryRow]:
+    """Memories that are searched, behind one of them."""
+    return [MemoryRow(*row) for row in session.execute(PAGE, (after, size))]
+
+
+def learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:
+    """Have the words of memories indexed when the transaction is sealed."""
+    for row in rows:
+        transaction.texts[row.num] = words_of(row)

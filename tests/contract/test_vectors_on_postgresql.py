@@ -13,16 +13,15 @@ import pytest
 
 from recollect.config.settings import EmbeddingSettings, Settings
 from recollect.orchestrator import pgvector_indexes
+from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.search import nearest_stored
 from recollect.orchestrator.search.vectors import pgvector
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Params, Row, Session
 from recollect.orchestrator.storage.migrations import SchemaError
-from recollect.orchestrator.storage.postgres import (
-    PostgresWriterSession,
-    apply_migrations,
-)
+from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres_schema import apply_migrations
 from recollect.orchestrator.storage.postgres_values import adapt
 from recollect.protocol import operations as ops
 from tests.faults.polling import wait_for
@@ -165,6 +164,19 @@ def test_more_than_the_index_brings_at_once_is_found_to_the_last(many: World) ->
     assert len({result["id"] for result in found["results"]}) == wanted
     scores = [result["score"] for result in found["results"]]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("expired", [3, 60])
+def test_what_has_expired_is_left_out_and_others_take_its_place(many: World, expired: int) -> None:
+    near = f"amber1 birch2 cloud3 number{expired}"
+    at = to_iso(many.clock.now_us() + 60_000_000)
+    items: list[Any] = [{"content": near, "expires_at": at} for _ in range(expired)]
+    many(ops.BatchAddMemories(items))
+    assert {r["content"] for r in many(ops.SemanticSearch(near, 3))["results"]} == {near}
+    many.clock.advance(61)
+    found = many(ops.SemanticSearch(near, 10))
+    assert found["count"] == 10
+    assert near not in {result["content"] for result in found["results"]}
 
 
 def test_vectors_of_an_older_schema_stay_as_they_are(tmp_path: Path) -> None:

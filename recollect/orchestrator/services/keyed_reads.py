@@ -44,7 +44,9 @@ class KeyedReadService:
         return self._get_far(call, place)
 
     async def _get_far(self, call: Call, place: Place) -> records.MemoryFetched:
-        row = await self._storage.read(lambda session: self._keys.require(call, session, place))
+        row = await self._storage.read(
+            lambda session: self._keys.require(call, session, place), asks_once=True
+        )
         return self._fetched(call, row)
 
     def _fetched(self, call: Call, row: MemoryRow) -> records.MemoryFetched:

@@ -138,7 +138,7 @@ class MemoryService:
         self, call: Call, operation: GetMemory, ticket: int
     ) -> records.MemoryFetched:
         row = await self._storage.read(
-            lambda session: self._store.find(call, session, operation.memory_id)
+            lambda session: self._store.find(call, session, operation.memory_id), asks_once=True
         )
         return self._found(call, operation, row, ticket)
 

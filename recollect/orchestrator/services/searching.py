@@ -151,7 +151,8 @@ class SearchService:
     ) -> records.MemoriesFound:
         asked = await meaning.embedding.query(operation.query) if vector is None else vector
         found = await self._storage.read(
-            lambda session: self._near_rows(session, meaning, asked, scope, wanted, call.now_us)
+            lambda session: self._near_rows(session, meaning, asked, scope, wanted, call.now_us),
+            asks_once=scope.narrow is None and meaning.index.brings_rows,
         )
         offset = wanted - operation.k - 1
         return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
@@ -221,6 +222,11 @@ class SearchService:
         now_us: int,
     ) -> Found:
         if scope.narrow is None:
+            if meaning.index.brings_rows:
+                held = meaning.index.seen_by(session)
+                brought = held.search_rows(vector, wanted, scope.alive)
+                if brought is not None:
+                    return [(MemoryRow(*row), score) for row, score in brought]
             # The index holds the living; only what expired since must be left out.
             more = wanted + EXPIRED_SPARE
             hits = self._search(session, meaning, vector, more)

@@ -7,12 +7,14 @@ many transactions insert into one table are written together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 ROWS_MAX = 64  # in one statement; a power of two
 
@@ -45,12 +47,18 @@ def insert_sql(insert: Insert, rows: int) -> str:
 
 def insert_rows(session: Executes, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
     """Write rows in as few statements as their number's powers of two."""
-    # Only powers of two, so that each table has few statements and all of them stay prepared.
+    for part in portions(rows):
+        params = tuple(chain.from_iterable(part))
+        session.execute(insert_sql(insert, len(part)), params)
+
+
+def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Rows in as few parts as their number's powers of two: only those, so that a statement comes
+    in few lengths and all of them stay prepared."""
     start, left = 0, len(rows)
     while left:
         size = min(ROWS_MAX, 1 << (left.bit_length() - 1))
-        params = tuple(chain.from_iterable(rows[start : start + size]))
-        session.execute(insert_sql(insert, size), params)
+        yield rows[start : start + size]
         start, left = start + size, left - size
 
 

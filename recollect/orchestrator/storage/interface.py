@@ -202,8 +202,12 @@ class Storage(Protocol):
         """Run a point read here and now; only where `inline_reads` is true."""
         ...
 
-    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
-        """Run a read in a thread of the reader pool, on one consistent snapshot."""
+    def read(self, function: ReadFunction[T], *, asks_once: bool = False) -> asyncio.Future[T]:
+        """Run a read in a thread of the reader pool, on one consistent snapshot.
+
+        One that mostly `asks_once` may be spared a transaction; it is begun anew in one if it does
+        ask again.
+        """
         ...
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:

@@ -1,7 +1,8 @@
 """Numbered SQL files, each applied once, all of them in one transaction at start.
 
 A database is at the old schema or at the new one, never between. A database that is newer than
-this program is refused, because an older program cannot know what it would break.
+this program is refused, because an older program cannot know what it would break. So is one that
+is the copy of another and not complete yet: half of a store would be served as if it were all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
     name TEXT NOT NULL
 )
 """
+UNFINISHED = 0
+"""In place of a migration's number: what this database is to become a copy of."""
 
 
 class SchemaError(Exception):
@@ -44,11 +47,23 @@ def statements(sql: str) -> list[str]:
     return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip(" \n;")]
 
 
-def migrate(session: Session, folder: Path, upto: int | None = None) -> tuple[int, int]:
+def migrate(
+    session: Session, folder: Path, upto: int | None = None, *, unfinished: bool = False
+) -> tuple[int, int]:
     """Bring the schema up to date, or to an older number, inside the caller's transaction; numbers
-    before and after."""
+    before and after.
+
+    Only who is about to complete it takes a copy that is `unfinished`.
+    """
     session.execute(CREATE_TABLE)
-    applied = {int(n) for (n,) in session.execute("SELECT number FROM schema_migrations")}
+    found = session.execute("SELECT number, name FROM schema_migrations")
+    applied = {int(number): str(name) for number, name in found}
+    source = applied.pop(UNFINISHED, None)
+    if source is not None and not unfinished:
+        raise SchemaError(
+            f"The database is an unfinished copy of {source}. Give the same `recollect "
+            "migrate-storage` again to complete it, or use another database."
+        )
     migrations = available(folder)
     newest, present = len(migrations), max(applied, default=0)
     wanted = newest if upto is None else upto

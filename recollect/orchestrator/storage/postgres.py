@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, LiteralString
@@ -40,12 +41,13 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
         "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'"
     ) from missing
 
+from recollect.orchestrator.storage.postgres_claims import Claim, claim_shared
+from recollect.orchestrator.storage.postgres_schema import apply_migrations
 from recollect.orchestrator.storage.postgres_values import adapt
 
 log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 10
-MIGRATION_LOCK = 7331_0001
 SIZE = "SELECT pg_database_size(current_database())"
 # A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
 # ten nearest.
@@ -53,13 +55,6 @@ READER = (
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "SET hnsw.ef_search = 100",
     "SET hnsw.iterative_scan = relaxed_order",
-)
-EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-EXTENSION_MIN = (0, 8)
-NO_EXTENSION = (
-    "Recollect needs the extension pgvector, 0.8 or later, in its database, and {why}. Have an "
-    "administrator install it on the server (Debian's package is postgresql-NN-pgvector) and run "
-    "`{what}` in that database; then start again."
 )
 # How the server's errors begin by which a connection ends; one that just ends has none.
 CUT_OFF = "08", "57P"
@@ -91,14 +86,31 @@ class PostgresSession:
             cursor.executemany(in_dialect(sql), [tuple(row) for row in rows])
 
 
+class AskedAgain(Exception):
+    """A read that was to be one statement goes on with another."""
+
+
+class OneQuestion(PostgresSession):
+    """For a read of one statement, which sees one moment without a transaction around it."""
+
+    asked = False
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        if self.asked:
+            raise AskedAgain
+        self.asked = True
+        return super().execute(sql, params)
+
+
 class PostgresWriterSession(PostgresSession):
     """The writing connection, which comes back by itself when the server restarts."""
 
     sole_writer = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, claim: Claim = claim_shared) -> None:
         self._url = url
-        super().__init__(connect(url))
+        self._claim = claim
+        super().__init__(self._connected())
 
     def begin(self) -> None:
         if self.usable():
@@ -109,7 +121,7 @@ class PostgresWriterSession(PostgresSession):
                 # The server may have been restarted since the last batch: nothing is begun yet.
                 if self.usable():
                     raise
-        self.connection = connect(self._url)
+        self.connection = self._connected()
         self.execute("BEGIN")
 
     def commit(self) -> None:
@@ -140,6 +152,15 @@ class PostgresWriterSession(PostgresSession):
     def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
 
+    def _connected(self) -> psycopg.Connection[Row]:
+        connection = connect(self._url)
+        try:
+            self._claim(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
 
 def connect(url: str) -> psycopg.Connection[Row]:
     """A connection on which transactions are begun by hand."""
@@ -153,6 +174,25 @@ def _prepare_reader(connection: psycopg.Connection[Row]) -> None:
     adapt(connection)
     for statement in READER:
         connection.execute(statement)
+
+
+@contextmanager
+def snapshot(connection: psycopg.Connection[Row]) -> Iterator[None]:
+    """A transaction of a reader. It changes nothing, so it is committed whatever happens.
+
+    By libpq itself: psycopg's own takes longer than the server does for the two statements.
+    """
+    _command(connection, b"BEGIN")
+    try:
+        yield
+    finally:
+        if not (connection.closed or connection.broken):
+            _command(connection, b"COMMIT")
+
+
+def _command(connection: psycopg.Connection[Row], sql: bytes) -> None:
+    if connection.pgconn.exec_(sql).status != psycopg.pq.ExecStatus.COMMAND_OK:
+        raise psycopg.OperationalError(connection.pgconn.get_error_message())
 
 
 def translate(error: BaseException) -> RecollectError | None:
@@ -251,8 +291,10 @@ class PostgresStorage:
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")
 
-    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
-        return self._loop.run_in_executor(self._readers, self._read, function)
+    def read(self, function: ReadFunction[T], *, asks_once: bool = False) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._readers.submit(self._answer, future, function, asks_once)
+        return future
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:
         return self._writer.submit(function)
@@ -330,54 +372,50 @@ class PostgresStorage:
             raise translate(error) or error from error
         return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
 
-    def _read(self, function: ReadFunction[T]) -> T:
+    def _answer(
+        self, future: asyncio.Future[T], function: ReadFunction[T], asks_once: bool
+    ) -> None:
+        """Run a read and answer it, before its transaction is ended: that is one wait less."""
+        if future.cancelled():
+            return
         try:
             try:
-                return self._read_once(function)
+                self._ask(future, function, asks_once)
             except psycopg.OperationalError as error:
                 if not is_cut_off(error):
                     raise
                 # The server was restarted, perhaps: what it has ended is thrown away.
                 self._pool.check()
-                return self._read_once(function)
+                self._ask(future, function, asks_once)
         except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
-            raise translate(error) or error from error
+            self._settle(future, None, translate(error) or error)
+        except BaseException as error:
+            self._settle(future, None, error)
 
-    def _read_once(self, function: ReadFunction[T]) -> T:
-        with self._pool.connection() as connection, connection.transaction():
-            return function(PostgresSession(connection))
+    def _ask(self, future: asyncio.Future[T], function: ReadFunction[T], asks_once: bool) -> None:
+        with self._pool.connection() as connection:
+            if asks_once:
+                try:
+                    return self._settle(future, function(OneQuestion(connection)), None)
+                except AskedAgain:
+                    pass
+            with snapshot(connection):
+                self._settle(future, function(PostgresSession(connection)), None)
 
-
-def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
-    """Bring the schema up to date, by one orchestrator at a time; returns its number."""
-    session.begin()
-    try:
-        lock_and_require_extension(session)
-        before, after = migrations.migrate(session, folder)
-        session.commit()
-    finally:
-        session.recover()
-    if before != after:
-        log.info("The schema is up to date.", action="migrate", before=before, after=after)
-    return after
-
-
-def lock_and_require_extension(session: PostgresWriterSession) -> None:
-    """Be the one that makes tables, and have pgvector in the database, or say what an administrator
-    is to do."""
-    session.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-    found = session.execute(EXTENSION)
-    if not found:
+    def _settle(
+        self, future: asyncio.Future[T], result: T | None, error: BaseException | None
+    ) -> None:
         try:
-            session.execute("CREATE EXTENSION vector")
-        except psycopg.Error as error:
-            reason = f"cannot create it: {error.diag.message_primary or error}"
-            raise migrations.SchemaError(
-                NO_EXTENSION.format(why=reason, what="CREATE EXTENSION vector")
-            ) from error
-        found = session.execute(EXTENSION)
-    version = str(found[0][0])
-    if tuple(map(int, version.split(".")[:2])) < EXTENSION_MIN:
-        raise migrations.SchemaError(
-            NO_EXTENSION.format(why=f"has {version}", what="ALTER EXTENSION vector UPDATE")
-        )
+            self._loop.call_soon_threadsafe(_settle, future, result, error)
+        except RuntimeError:  # the loop has ended: nobody waits any more
+            log.debug("The loop ended before a read was answered.", action="read")
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    """Answer a read, unless that was done or nobody waits for it any more."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

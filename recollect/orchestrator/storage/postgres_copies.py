@@ -25,11 +25,8 @@ from recollect.orchestrator.storage.copies import (
     remove_copy,
     write_manifest,
 )
-from recollect.orchestrator.storage.postgres import (
-    PostgresWriterSession,
-    connect,
-    lock_and_require_extension,
-)
+from recollect.orchestrator.storage.postgres import PostgresWriterSession, connect
+from recollect.orchestrator.storage.postgres_schema import prepare_alone
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
 MAGIC = b"recollect rows of postgresql 1\n"
@@ -131,7 +128,7 @@ def restore(folder: Path, manifest: Manifest, url: str, copied: Callable[[int], 
     session = PostgresWriterSession(url)
     try:
         session.begin()
-        lock_and_require_extension(session)
+        prepare_alone(session)
         if session.execute(HOLDS_STORE)[0][0]:
             raise NotEmpty
         migrations.migrate(session, migrations.FOLDER / "postgres", manifest.schema)

@@ -217,7 +217,7 @@ class SqliteStorage:
         except apsw.Error as error:
             raise translate(error) or error from error
 
-    def read(self, function: ReadFunction[T]) -> asyncio.Future[T]:
+    def read(self, function: ReadFunction[T], *, asks_once: bool = False) -> asyncio.Future[T]:
         return self._loop.run_in_executor(self._readers, self._read, function)
 
     def write(self, function: WriteFunction[T]) -> asyncio.Future[T]:

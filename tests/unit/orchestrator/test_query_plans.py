@@ -133,8 +133,8 @@ STATEMENTS = {
     "what waits for a vector": late_embedding.WAITING,
     "a page without vectors": late_embedding.FORGOTTEN,
     "what is behind": reembedding.BEHIND,
-    "access": accesses.SELECT_FADING,
-    "access update": accesses.UPDATE_ACCESS,
+    "access": accesses.SELECT_FADING.format(marks="?, ?"),
+    "access update": accesses.update_sql(2),
     "idempotency": idempotency.FIND.format(keys="?, ?"),
     "old answers": idempotency.TRIM,
     "history": listing.OLD_VERSIONS,
@@ -360,7 +360,8 @@ def scans_in(session: SqliteSession, sql: str) -> list[str]:
         if step.startswith("SCAN")
         and "VIRTUAL TABLE" not in step
         and "VALUES CLAUSE" not in step
-        and step not in ("SCAN tree", "SCAN up", "SCAN page", "SCAN found", "SCAN CONSTANT ROW")
+        and "CONSTANT ROW" not in step
+        and step not in ("SCAN tree", "SCAN up", "SCAN page", "SCAN found", "SCAN read")
         # That index holds the active goals alone, in the order in which they are listed.
         and step != "SCAN g USING INDEX goals_active"
     ]

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import structlog
 
 from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.search.json_paths import Condition
 from recollect.orchestrator.search.vectors import scoring
 from recollect.orchestrator.search.vectors.allowed import AllowedCache
 from recollect.orchestrator.search.vectors.builders import Builders, Sizes
@@ -28,7 +29,7 @@ from recollect.orchestrator.search.vectors.interface import Numbers, Upkeep
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Stopped
-from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.interface import Row, Session
 from recollect.orchestrator.trouble import Trouble, unheard
 
 log = structlog.get_logger()
@@ -44,6 +45,8 @@ CLOSE_TIMEOUT_S = 10.0
 
 class FaissIndex:
     """Nearest neighbours by inner product among the vectors of the living memories."""
+
+    brings_rows = False
 
     def __init__(
         self,
@@ -183,6 +186,11 @@ class FaissIndex:
         if among is not None and not len(among.nums):
             return []
         return scoring.best(view.search(query, k, among), k)
+
+    def search_rows(
+        self, vector: Vectors, k: int, alive: Condition
+    ) -> list[tuple[Row, float]] | None:
+        raise AssertionError("an index in memory has no rows")
 
     def similarities(self, vector: Vectors, nums: Numbers) -> npt.NDArray[np.float32]:
         """The cosine similarity with each of these memories; nan where there is no vector."""

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.search.json_paths import Condition
+from recollect.orchestrator.storage.interface import Row, Session
 
 Numbers = npt.NDArray[np.int64]
 
@@ -39,6 +40,13 @@ class Held(Protocol):
         """Numbers and cosine similarities of the k nearest, of all or of the allowed ones."""
         ...
 
+    def search_rows(
+        self, vector: Vectors, k: int, alive: Condition
+    ) -> list[tuple[Row, float]] | None:
+        """The k nearest of all that fit a condition which nearly all fit, as rows of `memories`, by
+        one statement; None if it did not give so many. Only of an index that `brings_rows`."""
+        ...
+
     def similarities(self, vector: Vectors, nums: Numbers) -> npt.NDArray[np.float32]:
         """The cosine similarity with each of these memories; nan where there is no vector."""
         ...
@@ -55,6 +63,11 @@ class Held(Protocol):
 
 class VectorIndex(Protocol):
     """Nearest neighbours among the vectors of one model."""
+
+    @property
+    def brings_rows(self) -> bool:
+        """Whether what is found comes with its rows in one statement."""
+        ...
 
     def seen_by(self, session: Session) -> Held:
         """What it holds. Good for as long as the session's read lasts."""

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.rows import JOINED_COLUMNS
 from recollect.orchestrator.search.json_paths import Condition
 from recollect.orchestrator.search.vectors.interface import Numbers, Upkeep
-from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.interface import Row, Session
 from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.orchestrator.storage.listed import numbers
 
@@ -48,6 +49,12 @@ SELECT num, -(vector <#> CAST(? AS vector)) AS nearness FROM (
     LIMIT {{spare}}
 ) AS found ORDER BY nearness DESC, num DESC LIMIT {{k}}
 """
+# One statement needs no transaction, and one answer has less to wait for than two.
+ROWS = f"""
+SELECT {JOINED_COLUMNS}, near.nearness FROM ({THROUGH_INDEX}) AS near
+JOIN memories m ON m.num = near.num WHERE {{alive}}
+ORDER BY near.nearness DESC, near.num DESC LIMIT {{wanted}}
+"""
 FITTING = " AND (SELECT {condition} FROM memories WHERE memories.num = near.num)"
 SIMILARITIES = f"""
 SELECT num, -(vector <#> CAST(? AS vector)) FROM {{table}}
@@ -75,6 +82,10 @@ class PgvectorIndex:
         """Whether there have been so many changes that there may be many vectors."""
         self.indexed = False
         """Whether the vectors are known to have their index."""
+
+    @property
+    def brings_rows(self) -> bool:
+        return self.many and self.dimensions <= INDEXED_DIMENSIONS_MAX
 
     def seen_by(self, session: Session) -> PgvectorHeld:
         return PgvectorHeld(session, self)
@@ -118,6 +129,18 @@ class PgvectorHeld:
         if allowed is not None:
             return self._exact(vector, k, ALLOWED, [allowed])
         return self.find(vector, k, None)
+
+    def search_rows(
+        self, vector: Vectors, k: int, alive: Condition
+    ) -> list[tuple[Row, float]] | None:
+        query, (sql, alive_params) = _flat(vector), alive
+        params = (query, self._index.model, query, *alive_params)
+        spare = _with_spare(k)
+        parts = {"k": spare, "spare": spare, "among": "", "alive": sql, "wanted": k}
+        found = self._execute(ROWS, TABLES[0], params, **parts)
+        if len(found) < k:
+            return None
+        return [(row[:-1], float(row[-1])) for row in found]
 
     def find(
         self, vector: Vectors, k: int, condition: Condition | None, *, few: bool = False
@@ -188,7 +211,7 @@ class PgvectorHeld:
         """What the first table finds that finds anything."""
         if k <= 0:
             return []
-        spare = k + max(SPARE_MIN, int(SPARE_SHARE * k))
+        spare = _with_spare(k)
         for table in TABLES:
             if found := self._execute(sql, table, params, k=k, spare=spare, among=among):
                 return [(num, float(nearness)) for num, nearness in found]
@@ -206,6 +229,10 @@ def index_name(session: Session, table: str, dimensions: int) -> str:
 
 
 INDEX_PREFIX = "hnsw_"
+
+
+def _with_spare(k: int) -> int:
+    return k + max(SPARE_MIN, int(SPARE_SHARE * k))
 
 
 def _flat(vector: Vectors) -> Vectors:
