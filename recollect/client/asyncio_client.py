@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
-from recollect.client.calling import Attempt, Outcome, Plan
+from recollect.client.calling import Attempt, Outcome, Pause, Plan
 from recollect.client.encoding import Call, Speaker
 from recollect.client.methods import Awaiting
 from recollect.client.reporting import once, source_name
@@ -20,8 +20,10 @@ from recollect.protocol.operations import ReadChanges
 if TYPE_CHECKING:
     import asyncio
 
-    from recollect.client.async_subscribing import AsyncSubscription
+    from recollect.client.async_subscribing import AsyncSubscription, Request
+    from recollect.client.async_transport import AsyncTransport
     from recollect.client.delivery import Outbox
+    from recollect.client.fleet.awaiting import AsyncFleetTransport, ProbingTask
     from recollect.client.outbox import OutboxStatus, Queued
 
 R = TypeVar("R")
@@ -36,18 +38,35 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
     """
 
     def _open(self) -> None:
-        # asyncio takes long to import, and a blocking client does without it.
-        from recollect.client.async_transport import AsyncTransport
-
         self._closed = False
         self._reports: set[asyncio.Task[None]] = set()
         self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
-        self._transport = AsyncTransport(
-            self.endpoint,
+        self._lines: AsyncFleetTransport | None = None
+        self._probing: ProbingTask | None = None
+        self._transport: AsyncTransport | AsyncFleetTransport
+        self._request: Request
+        if self._fleet is None:
+            single = self._transport = self._make_async_transport(self.endpoint)
+            self._request = single.request
+        else:
+            from recollect.client.fleet.awaiting import AsyncFleetTransport, ProbingTask
+
+            lines = AsyncFleetTransport(self._fleet, self._make_async_transport)
+            self._transport = self._lines = lines
+            self._request = lines.staying()
+            self._probing = ProbingTask(self._fleet, lines, self._probes(), ref(self))
+
+    def _make_async_transport(self, endpoint: str) -> AsyncTransport:
+        # asyncio takes long to import, and a blocking client does without it.
+        from recollect.client.async_transport import AsyncTransport
+
+        return AsyncTransport(
+            endpoint,
             keys=self._keys,
             connect_s=self._timeouts.connect_s,
             in_flight_max=self._pool.in_flight_max,
             clock=self._clock,
+            is_spared=self._is_spared_at(endpoint),
         )
 
     async def call(self, operation: Operation[R], /, *, speaker: Speaker | None = None) -> R:
@@ -90,7 +109,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         return await to_thread(outbox.put, call, self._speaker)
 
     async def _follow(self, plan: Plan) -> dict[str, Any]:
-        request = self._transport.request
+        request = self._request
         outcome: Outcome = None
         try:
             step = next(plan)
@@ -100,11 +119,14 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
                         outcome = await request(*step)
                     except RecollectError as error:
                         outcome = error
-                else:
+                elif isinstance(step, Pause):
                     from asyncio import sleep
 
                     await sleep(step.seconds)
                     outcome = None
+                else:
+                    assert self._lines is not None, "only the plans of a fleet have such steps"
+                    outcome = await self._lines.take(step)
                 step = plan.send(outcome)
         except StopIteration as end:
             answer: dict[str, Any] = end.value
@@ -167,7 +189,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             session_id=session_id,
             task_id=task_id,
         )
-        subscription = AsyncSubscription(self._follower(wanted), self._transport.request)
+        request = self._request if self._lines is None else self._lines.staying()
+        subscription = AsyncSubscription(self._follower(wanted), request)
         self._subscriptions.add(subscription)
         return subscription
 
@@ -194,6 +217,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             task.cancel()
         for subscription in list(self._subscriptions):
             subscription.end()
+        if self._probing is not None:
+            self._probing.close()
         self._transport.close()
         if self._outbox is not None:
             from asyncio import to_thread

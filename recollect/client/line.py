@@ -16,17 +16,27 @@ NOBLOCK = int(zmq.NOBLOCK)
 SLICE_MS = 20
 # A line that rested so long may have been disconnected and connected again meanwhile.
 RESTED_S = 0.005
+# So much of the time to connect is enough where another orchestrator can be asked instead.
+SPARED_SHARE = 0.5
 
 
 class Line:
     """A DEALER socket with its monitor. Whoever gets an error from it closes it and drops it."""
 
-    def __init__(self, endpoint: str, clock: Callable[[], float], keys: Keys | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        clock: Callable[[], float],
+        keys: Keys | None = None,
+        is_spared: Callable[[], bool] | None = None,
+    ) -> None:
+        """`is_spared`: whether another can be asked instead, so that nobody need wait for this."""
         self._endpoint = endpoint
+        self._is_spared = is_spared
         self._clock = clock
         self._keys = keys
         self._open()
-        self._used_at_s = clock()
+        self._opened_at_s = self._used_at_s = clock()
 
     def _open(self) -> None:
         self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
@@ -57,6 +67,10 @@ class Line:
         except zmq.Again:
             connected = False
         if not connected:
+            if self._is_spared is not None and self._is_spared():
+                if self._used_at_s != self._opened_at_s:  # It was connected, and lost that.
+                    raise sockets.unreachable(self._endpoint)
+                connect_s *= SPARED_SHARE
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
             sockets.hear(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)

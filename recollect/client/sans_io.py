@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.client import sockets
-from recollect.client.calling import Plan, Planner
+from recollect.client.calling import Plan, Planner, Plans
 from recollect.client.encoding import Call, Speaker, check_seconds, prepare
+from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
@@ -21,7 +21,6 @@ from recollect.client.settings import (
     Retry,
     Timeouts,
     bearer_or_default,
-    endpoint_or_default,
 )
 from recollect.protocol.envelope import BEARER_CHARS_MAX, NAME_CHARS_MAX
 from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
@@ -33,9 +32,12 @@ if TYPE_CHECKING:
 
     import pybreaker
 
-    from recollect.client.breaker import BreakerStatus
+    from recollect.client.breaker import BreakerStatus, CircuitGuard
     from recollect.client.delivery import Outbox
+    from recollect.client.fleet.choosing import Fleet
+    from recollect.client.fleet.probing import Probes
     from recollect.client.following import Follower
+    from recollect.client.transport import Requests, Transport
     from recollect.protocol.operations import ReadChanges
 
 
@@ -66,6 +68,7 @@ class SansIoClient(Operations):
         self,
         endpoint: str | None = None,
         *,
+        endpoints: Sequence[str] | None = None,
         key_file: str | os.PathLike[str] | None = None,
         bearer: str | None = None,
         agent_id: str | None = None,
@@ -83,7 +86,9 @@ class SansIoClient(Operations):
         """Make a client; it connects when it is first used.
 
         endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else the one in the key file, else
-            tcp://127.0.0.1:7331.
+            tcp://127.0.0.1:7331. With commas it is several, as is a name with several addresses.
+        endpoints: several orchestrators on one database, instead of `endpoint`: calls are spread
+            over those that answer.
         key_file: path of the file that lets it in; else RECOLLECT_KEY_FILE, else without a key.
         bearer: a bearer key, in whose name all is done; else RECOLLECT_BEARER, else the client
             is whoever its key file or its machine is.
@@ -94,12 +99,11 @@ class SansIoClient(Operations):
         outbox: path of a file that keeps writes while the orchestrator is away.
         listeners: told of the circuit breaker's changes; they must be quick.
         """
-        # pybreaker imports redis wherever that is installed, which takes long: not before needed.
-        from recollect.client.breaker import CircuitGuard
-
         self._keys = keys_from(key_file)
-        self.endpoint = endpoint_or_default(endpoint, self._keys)
-        sockets.check_endpoint(self.endpoint)
+        self.endpoints = endpoints_from(endpoint, endpoints, self._keys)
+        """Where the orchestrators are, as it was told."""
+        self.endpoint = SEPARATOR.join(self.endpoints)
+        """The same as one text."""
         self.raise_errors = raise_errors
         self._timeouts = timeouts or Timeouts()
         self._pool = pool or Pool()
@@ -117,21 +121,23 @@ class SansIoClient(Operations):
         self._randomness = random.SystemRandom()
         self._server_clock = ServerClock(self._clock, time.time)
         self._errors = ErrorBuffer(self.endpoint, self._clock)
-        self._guard = CircuitGuard(
-            breaker or Breaker(),
-            clock=self._clock,
-            listeners=tuple(listeners),
-            on_open=partial(self._errors.add, "circuit_breaker"),
-        )
-        self._planner = Planner(
-            guard=self._guard,
-            retry=self._retry,
-            timeout_s=timeout_s,
-            server_clock=self._server_clock,
-            clock=self._clock,
-            randomness=self._randomness,
-            notice=self._errors.add,
-        )
+        make_guard = partial(self._make_guard, breaker or Breaker(), tuple(listeners))
+        self._fleet: Fleet | None = None
+        self._guard: CircuitGuard | None = None
+        self._planner: Plans
+        if len(self.endpoints) > 1 or named(self.endpoint) is not None:
+            self._fleet, self._planner = self._make_fleet(make_guard, timeout_s)
+        else:
+            self._guard = make_guard("recollect")
+            self._planner = Planner(
+                guard=self._guard,
+                retry=self._retry,
+                timeout_s=timeout_s,
+                server_clock=self._server_clock,
+                clock=self._clock,
+                randomness=self._randomness,
+                notice=self._errors.add,
+            )
         self._outbox = self._make_outbox(outbox) if outbox is not None else None
         self._open()
 
@@ -139,20 +145,84 @@ class SansIoClient(Operations):
         """Make what does the I/O; overridden by each client."""
         raise NotImplementedError
 
+    def _make_guard(
+        self,
+        settings: Breaker,
+        listeners: Sequence[pybreaker.CircuitBreakerListener],
+        name: str,
+    ) -> CircuitGuard:
+        # pybreaker imports redis wherever that is installed, which takes long: not before needed.
+        from recollect.client.breaker import CircuitGuard
+
+        return CircuitGuard(
+            settings,
+            clock=self._clock,
+            listeners=listeners,
+            on_open=partial(self._errors.add, "circuit_breaker"),
+            name=name,
+        )
+
+    def _make_fleet(
+        self, make_guard: Callable[[str], CircuitGuard], timeout_s: float
+    ) -> tuple[Fleet, Plans]:
+        from recollect.client.fleet.calling import FleetPlanner
+        from recollect.client.fleet.choosing import Fleet
+
+        fleet = Fleet(
+            self.endpoints,
+            make_guard=make_guard,
+            make_server_clock=partial(ServerClock, self._clock, time.time),
+            clock=self._clock,
+            randomness=self._randomness,
+        )
+        return fleet, FleetPlanner(
+            fleet,
+            retry=self._retry,
+            timeout_s=timeout_s,
+            server_clock=self._server_clock,
+            clock=self._clock,
+            randomness=self._randomness,
+            notice=self._errors.add,
+        )
+
+    def _probes(self) -> Probes:
+        from recollect.client.fleet.probing import Probes
+
+        assert self._fleet is not None
+        return Probes(self._fleet, new_id=self._planner.new_id, clock=self._clock)
+
+    def _one_line(self) -> Requests:
+        """A connection of its own for one thread, to any of the endpoints."""
+        make = partial(self._make_transport, connections_max=1)
+        if self._fleet is None:
+            return make(self.endpoint)
+        from recollect.client.fleet.blocking import FleetTransport
+
+        return FleetTransport(self._fleet, make)
+
+    def _make_transport(self, endpoint: str, *, connections_max: int) -> Transport:
+        from recollect.client.transport import Transport
+
+        return Transport(
+            endpoint,
+            keys=self._keys,
+            connect_s=self._timeouts.connect_s,
+            connections_max=connections_max,
+            clock=self._clock,
+            is_spared=self._is_spared_at(endpoint),
+        )
+
+    def _is_spared_at(self, endpoint: str) -> Callable[[], bool] | None:
+        return None if self._fleet is None else partial(self._fleet.is_spared, endpoint)
+
     def _make_outbox(self, path: str | os.PathLike[str]) -> Outbox:
         from recollect.client.delivery import Outbox
         from recollect.client.outbox import OutboxFile
-        from recollect.client.transport import Transport
 
         outbox = Outbox(
             OutboxFile(path, wall=time.time),
             bearer=self._speaker.bearer,
-            make_transport=lambda: Transport(
-                self.endpoint,
-                keys=self._keys,
-                connect_s=self._timeouts.connect_s,
-                connections_max=1,
-            ),
+            make_transport=self._one_line,
             retry=self._retry,
             server_clock=self._server_clock,
             clock=self._clock,
@@ -216,13 +286,22 @@ class SansIoClient(Operations):
         return {"status": "success", "fence": None}
 
     def get_circuit_breaker_status(self) -> BreakerStatus:
-        """The state of the circuit breaker and its numbers."""
-        return self._guard.status()
+        """The state of the circuit breaker, its numbers, and what is thought of each endpoint."""
+        from recollect.client.breaker import endpoint_status
+
+        if self._fleet is not None:
+            return self._fleet.status()
+        assert self._guard is not None, "there is one endpoint, or a fleet"
+        status = self._guard.status()
+        return {**status, "endpoints": [endpoint_status(self.endpoint, status)]}
 
     def reset_circuit_breaker(self) -> BreakerStatus:
         """Close the circuit, so that the next call is tried whatever happened before."""
-        self._guard.reset()
-        return self._guard.status()
+        if self._fleet is not None:
+            self._fleet.reset()
+        if self._guard is not None:
+            self._guard.reset()
+        return self.get_circuit_breaker_status()
 
     def _prepare(self, operation: Operation[Any]) -> Call:
         return prepare(operation, now_ms=self._server_clock.now_ms, randomness=self._randomness)
