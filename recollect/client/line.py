@@ -16,8 +16,6 @@ NOBLOCK = int(zmq.NOBLOCK)
 SLICE_MS = 20
 # A line that rested so long may have been disconnected and connected again meanwhile.
 RESTED_S = 0.005
-# So much of the time to connect is enough where another orchestrator can be asked instead.
-SPARED_SHARE = 0.5
 
 
 class Line:
@@ -30,7 +28,8 @@ class Line:
         keys: Keys | None = None,
         is_spared: Callable[[], bool] | None = None,
     ) -> None:
-        """`is_spared`: whether another can be asked instead, so that nobody need wait for this."""
+        """`is_spared`: whether another can be asked instead, so that nobody need wait until a lost
+        connection is back."""
         self._endpoint = endpoint
         self._is_spared = is_spared
         self._clock = clock
@@ -67,10 +66,9 @@ class Line:
         except zmq.Again:
             connected = False
         if not connected:
-            if self._is_spared is not None and self._is_spared():
-                if self._used_at_s != self._opened_at_s:  # It was connected, and lost that.
-                    raise sockets.unreachable(self._endpoint)
-                connect_s *= SPARED_SHARE
+            was_connected = self._used_at_s != self._opened_at_s
+            if was_connected and self._is_spared is not None and self._is_spared():
+                raise sockets.unreachable(self._endpoint)
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
             sockets.hear(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)

@@ -69,6 +69,7 @@ class SansIoClient(Operations):
         endpoint: str | None = None,
         *,
         endpoints: Sequence[str] | None = None,
+        spread: bool = True,
         key_file: str | os.PathLike[str] | None = None,
         bearer: str | None = None,
         agent_id: str | None = None,
@@ -89,6 +90,7 @@ class SansIoClient(Operations):
             tcp://127.0.0.1:7331. With commas it is several, as is a name with several addresses.
         endpoints: several orchestrators on one database, instead of `endpoint`: calls are spread
             over those that answer.
+        spread: ask all of several by turns, or one as long as it answers.
         key_file: path of the file that lets it in; else RECOLLECT_KEY_FILE, else without a key.
         bearer: a bearer key, in whose name all is done; else RECOLLECT_BEARER, else the client
             is whoever its key file or its machine is.
@@ -126,7 +128,7 @@ class SansIoClient(Operations):
         self._guard: CircuitGuard | None = None
         self._planner: Plans
         if len(self.endpoints) > 1 or named(self.endpoint) is not None:
-            self._fleet, self._planner = self._make_fleet(make_guard, timeout_s)
+            self._fleet, self._planner = self._make_fleet(make_guard, timeout_s, spread)
         else:
             self._guard = make_guard("recollect")
             self._planner = Planner(
@@ -163,7 +165,7 @@ class SansIoClient(Operations):
         )
 
     def _make_fleet(
-        self, make_guard: Callable[[str], CircuitGuard], timeout_s: float
+        self, make_guard: Callable[[str], CircuitGuard], timeout_s: float, spread: bool
     ) -> tuple[Fleet, Plans]:
         from recollect.client.fleet.calling import FleetPlanner
         from recollect.client.fleet.choosing import Fleet
@@ -172,6 +174,7 @@ class SansIoClient(Operations):
             self.endpoints,
             make_guard=make_guard,
             make_server_clock=partial(ServerClock, self._clock, time.time),
+            spread=spread,
             clock=self._clock,
             randomness=self._randomness,
         )

@@ -47,7 +47,8 @@ class Transport:
         clock: Callable[[], float] = time.monotonic,
         is_spared: Callable[[], bool] | None = None,
     ) -> None:
-        """`is_spared`: whether another can be asked instead, so that nobody need wait for this."""
+        """`is_spared`: whether another can be asked instead, so that nobody need wait until a lost
+        connection is back."""
         sockets.check_endpoint(endpoint)
         self._is_spared = is_spared
         self._endpoint = endpoint

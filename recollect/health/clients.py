@@ -46,6 +46,8 @@ class Clients:
             await self.close()
             self._client = AsyncMemoryClient(
                 place.endpoint,
+                # Figures are those of one orchestrator, and compared with its own of before.
+                spread=False,
                 key_file=place.key_file,
                 agent_id=AGENT_ID,
                 timeouts=self._timeouts,

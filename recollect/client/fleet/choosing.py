@@ -34,10 +34,15 @@ class Fleet:
         *,
         make_guard: Callable[[str], CircuitGuard],
         make_server_clock: Callable[[], ServerClock],
+        spread: bool = True,
         clock: Callable[[], float],
         randomness: random.Random,
     ) -> None:
+        """`spread`: whether all are asked by turns, or one as long as it is healthy."""
         self._make_guard = make_guard
+        self._spread = spread
+        # Who was asked last, where that one is to be asked again.
+        self._kept: Member | None = None
         self._make_server_clock = make_server_clock
         self._clock = clock
         self._randomness = randomness
@@ -70,8 +75,11 @@ class Fleet:
             load and has no part in the circuit breaker.
         """
         with self._lock:
+            if not avoiding:
+                self._turn += 1
             found = self._candidates(avoiding)
-            if stay is not None and not stay.away and stay in self._members:
+            stay = stay or self._kept
+            if stay in found and not stay.away:
                 found.insert(0, stay)
             if waits and found:
                 found[0].waits += 1
@@ -79,9 +87,13 @@ class Fleet:
         refusal = CircuitOpen("Not sent, because every orchestrator was just asked.")
         for member in found:
             try:
-                return self._admitted(member)
+                choice = self._admitted(member)
             except CircuitOpen as error:
                 refusal = error
+                continue
+            if not self._spread:
+                self._kept = member
+            return choice
         raise refusal
 
     def _admitted(self, member: Member) -> Choice:
@@ -102,7 +114,6 @@ class Fleet:
     def _candidates(self, avoiding: Collection[Member]) -> list[Member]:
         """The healthy ones, those with the least to do first and equals by turns; where there is
         none, all, that which failed longest ago first. Call it under the lock."""
-        self._turn += 1
         count = len(self._members)
         turned = [self._members[(self._turn + n) % count] for n in range(count)]
         healthy = [member for member in turned if not member.away]
