@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from recollect import MemoryClient
 from tests.faults.fleet import Agents, Orchestrators, stored
 from tests.faults.polling import wait_for
+from tests.harness.gateways import REST_ALONE, GatewayProcess
+from tests.harness.health import WITHOUT_DASHBOARD, HealthProcess
+from tests.system.cli.commands import CommandLine
 
 KILLED = "project:killed"
 ROLLED = "project:rolled"
@@ -93,3 +98,31 @@ def test_a_rolling_restart_under_load_fails_no_request(fleet: Orchestrators) -> 
         agents.wait_for_all_healthy()
     assert agents.failed == []
     check(fleet, agents, listener)
+
+
+@pytest.mark.timeout(180)
+def test_what_stands_beside_them_goes_on_while_one_is_away(
+    fleet: Orchestrators, tmp_path: Path
+) -> None:
+    endpoints = ",".join(fleet.endpoints)
+    through_settings = {"RECOLLECT_CLIENT_ENDPOINTS": json.dumps(fleet.endpoints)}
+    recollect = CommandLine(tmp_path, endpoints)
+    (tmp_path / "data").mkdir()
+    with (
+        GatewayProcess(tmp_path / "data", env={**REST_ALONE, **through_settings}) as gateway,
+        gateway.client() as http,
+        HealthProcess(tmp_path / "data", endpoints, env=WITHOUT_DASHBOARD) as health,
+    ):
+        health.until(lambda: health.states().get("endpoints") == "healthy", "all answer")
+        process = fleet.processes[0]
+        process.kill()
+        for number in range(6):
+            added = http.post("/v1/memories", json={"content": f"beside {number}"})
+            assert added.status_code == 200, added.text
+            memory_id = added.json()["memory_id"]
+            assert http.get(f"/v1/memories/{memory_id}").status_code == 200
+        assert recollect("add", "by hand").code == 0
+        health.until(lambda: health.states().get("endpoints") == "degraded", "one is missed")
+        assert health.states()["orchestrator"] != "down"
+        process.start()
+        health.until(lambda: health.states().get("endpoints") == "healthy", "all are back")

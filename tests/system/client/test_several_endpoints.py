@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 import threading
 from collections import Counter
@@ -17,6 +18,7 @@ from recollect.client import AsyncMemoryClient, MemoryClient, Retry, Timeouts
 from recollect.protocol.errors import ShuttingDown, Unreachable
 from tests.faults.polling import wait_for
 from tests.harness.ports import free_port
+from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.client.cutting_proxy import CuttingProxy
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo
 from tests.system.client.test_client_retries import PATIENT, executions
@@ -258,3 +260,18 @@ def test_the_outbox_is_delivered_to_whoever_is_there(
     caller.ask("flush_outbox", WAIT_S)
     contents = [s.body["content"] for s in servers[1].seen if s.request.op == "add_memory"]
     assert list(dict.fromkeys(contents)) == [str(n) for n in range(5)]
+
+
+def test_orchestrators_with_the_same_keys_are_one_to_a_key_file(make: Make, tmp_path: Path) -> None:
+    asking = {ASK_FOR_KEYS: "true"}
+    with OrchestratorProcess(tmp_path / "one", env=asking) as one:
+        other = OrchestratorProcess(tmp_path / "other", env=asking)
+        shutil.copytree(one.data / "keys", other.data / "keys")
+        with other:
+            caller = make(endpoints=[one.endpoint, other.endpoint], key_file=one.local_key)
+            for _ in range(4):
+                assert caller.ask("who_am_i")["identity"] == "local"
+            assert healthy(caller) == [True, True]
+            for process in (one, other):
+                with process.client() as client:
+                    assert client.stats()["requests"]["served"]["who_am_i"] == 2
