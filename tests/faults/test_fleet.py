@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -68,7 +69,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrators]:
 
 
 @pytest.mark.timeout(180)
-def test_each_orchestrator_is_killed_and_the_database_crashes_under_load(
+def test_each_orchestrator_is_killed_one_is_stopped_and_the_database_crashes_under_load(
     fleet: Orchestrators,
 ) -> None:
     listener = Listener(fleet.endpoints, KILLED)
@@ -79,6 +80,10 @@ def test_each_orchestrator_is_killed_and_the_database_crashes_under_load(
             agents.wait_for_more(MORE)
             process.start()
             agents.wait_for_more(MORE)
+        # One that only stands still is noticed by its silence.
+        fleet.processes[0].signal(signal.SIGSTOP)
+        agents.wait_for_more(MORE)
+        fleet.processes[0].signal(signal.SIGCONT)
         fleet.postgres.crash()
         fleet.postgres.start()
         agents.wait_for_more(MORE)

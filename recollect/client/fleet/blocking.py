@@ -118,7 +118,7 @@ class ProbingThread:
         self._transport = transport
         self._probes = probes
         self._client = client
-        self._closing = threading.Event()
+        self._closed = False
         self._start()
         fleet.on_away = self.wake
         forking.register(self)
@@ -127,6 +127,7 @@ class ProbingThread:
         # Guards the thread's existence: who marks one as away wakes afterwards, under this lock.
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
 
     def after_fork(self) -> None:
         self._start()
@@ -134,7 +135,7 @@ class ProbingThread:
     def wake(self) -> None:
         """Begin to probe, unless that is under way."""
         with self._lock:
-            if self._thread is None and not self._closing.is_set():
+            if self._thread is None and not self._closed:
                 self._thread = threading.Thread(
                     target=self._run, name="recollect-probing", daemon=True
                 )
@@ -144,20 +145,28 @@ class ProbingThread:
         while True:
             with self._lock:
                 pause_s = self._fleet.probe_in_s()
-                if pause_s is None or self._closing.is_set() or self._client() is None:
+                if pause_s is None or self._closed or self._client() is None:
                     self._thread = None
                     return
-            if self._closing.wait(max(pause_s, ROUND_S_MIN)):
-                continue
-            if self._fleet.names.is_due(somebody_away=True):
-                self._transport.look(LOOK_TIMEOUT_S)
-            while (choice := self._fleet.to_probe()) is not None:
-                outcome: Outcome = sockets.closed()
-                try:
-                    outcome = self._transport.take(self._probes.attempt(choice))
-                finally:
-                    self._probes.learn(choice, outcome)
+            try:
+                if not self._closing.wait(max(pause_s, ROUND_S_MIN)):
+                    self._round()
+            except BaseException:
+                # Whoever fails next wakes another.
+                self._thread = None
+                raise
+
+    def _round(self) -> None:
+        if self._fleet.names.is_due(somebody_away=True):
+            self._transport.look(LOOK_TIMEOUT_S)
+        while (choice := self._fleet.to_probe()) is not None:
+            outcome: Outcome = sockets.closed()
+            try:
+                outcome = self._transport.take(self._probes.attempt(choice))
+            finally:
+                self._probes.learn(choice, outcome)
 
     def close(self) -> None:
         """Probe no more. Once is enough."""
+        self._closed = True
         self._closing.set()
