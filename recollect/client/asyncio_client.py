@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet, ref
@@ -45,29 +46,18 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         self._probing: ProbingTask | None = None
         self._transport: AsyncTransport | AsyncFleetTransport
         self._request: Request
-        if self._fleet is None:
-            single = self._transport = self._make_async_transport(self.endpoint)
+        making, fleet = self._making, self._fleet
+        if fleet is None:
+            single = self._transport = making.async_transport(None, self.endpoint)
             self._request = single.request
         else:
             from recollect.client.fleet.awaiting import AsyncFleetTransport, ProbingTask
 
-            lines = AsyncFleetTransport(self._fleet, self._make_async_transport)
+            lines = AsyncFleetTransport(fleet, partial(making.async_transport, fleet))
             self._transport = self._lines = lines
             self._request = lines.staying()
-            self._probing = ProbingTask(self._fleet, lines, self._probes(), ref(self))
-
-    def _make_async_transport(self, endpoint: str) -> AsyncTransport:
-        # asyncio takes long to import, and a blocking client does without it.
-        from recollect.client.async_transport import AsyncTransport
-
-        return AsyncTransport(
-            endpoint,
-            keys=self._keys,
-            connect_s=self._timeouts.connect_s,
-            in_flight_max=self._pool.in_flight_max,
-            clock=self._clock,
-            is_spared=self._is_spared_at(endpoint),
-        )
+            probes = making.probes(fleet, self._planner.new_id)
+            self._probing = ProbingTask(fleet, lines, probes, ref(self))
 
     async def call(self, operation: Operation[R], /, *, speaker: Speaker | None = None) -> R:
         """Carry out any operation; every other method goes through here.

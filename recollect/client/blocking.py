@@ -42,17 +42,19 @@ class MemoryClient(SansIoClient, Blocking):
     def _open(self) -> None:
         self._closing = threading.Event()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
-        make = partial(self._make_transport, connections_max=self._pool.connections_max)
+        making, fleet = self._making, self._fleet
+        make = partial(making.transport, fleet, making.pool.connections_max)
         self._lines: FleetTransport | None = None
         self._probing: ProbingThread | None = None
         self._transport: Requests
-        if self._fleet is None:
+        if fleet is None:
             self._transport = make(self.endpoint)
         else:
             from recollect.client.fleet.blocking import FleetTransport, ProbingThread
 
-            self._transport = self._lines = FleetTransport(self._fleet, make)
-            self._probing = ProbingThread(self._fleet, self._lines, self._probes(), ref(self))
+            self._transport = self._lines = FleetTransport(fleet, make)
+            probes = making.probes(fleet, self._planner.new_id)
+            self._probing = ProbingThread(fleet, self._lines, probes, ref(self))
 
     def call(self, operation: Operation[R], /) -> R:
         """Carry out any operation; every other method goes through here."""
@@ -162,7 +164,8 @@ class MemoryClient(SansIoClient, Blocking):
             # Whatever is written from here on comes behind this.
             present = self._run(self._prepare(wanted))
             wanted = msgspec.structs.replace(wanted, after_seq=present["next_seq"])
-        subscription = Subscription(self._follower(wanted), self._one_line())
+        line = self._making.one_line(self._fleet, self.endpoint)
+        subscription = Subscription(self._follower(wanted), line)
         self._subscriptions.add(subscription)
         if self._closing.is_set():
             subscription.close()

@@ -156,7 +156,8 @@ class CircuitGuard:
         self._shared: Permit | None = self._live
         self._retry_at_s = 0.0
         self._opened_count = 0
-        self._last_error: BaseException | None = None
+        # What it said, and not the error, which would hold on to all that was under way.
+        self._last_error: str | None = None
 
     def after_fork(self) -> None:
         self._start(self._circuit.listeners)
@@ -217,7 +218,7 @@ class CircuitGuard:
         with self._lock:
             if self._live is not permit:
                 return
-            self._last_error = error
+            self._last_error = str(error)
             self._counters.increment_counter()
             if self._shared is None or self._counters.counter >= self._settings.fail_max:
                 self._live = self._shared = None
@@ -258,5 +259,5 @@ class CircuitGuard:
                 "reset_timeout_s": self._settings.reset_timeout_s,
                 "retry_in_s": max(0.0, left_s),
                 "opened_count": self._opened_count,
-                "last_error": str(self._last_error) if self._last_error is not None else None,
+                "last_error": self._last_error,
             }

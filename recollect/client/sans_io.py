@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.client.calling import Plan, Planner, Plans
+from recollect.client.calling import Plan
 from recollect.client.encoding import Call, Speaker, check_seconds, prepare
 from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
+from recollect.client.making import Making
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
 from recollect.client.server_clock import ServerClock
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
     from recollect.client.breaker import BreakerStatus, CircuitGuard
     from recollect.client.delivery import Outbox
     from recollect.client.fleet.choosing import Fleet
-    from recollect.client.fleet.probing import Probes
     from recollect.client.following import Follower
-    from recollect.client.transport import Requests, Transport
     from recollect.protocol.operations import ReadChanges
 
 
@@ -108,7 +107,6 @@ class SansIoClient(Operations):
         """The same as one text."""
         self.raise_errors = raise_errors
         self._timeouts = timeouts or Timeouts()
-        self._pool = pool or Pool()
         self._retry = retry or Retry()
         timeout_s = self._timeouts.call_s if timeout is None else timeout
         check_seconds("timeout", timeout_s)
@@ -123,100 +121,34 @@ class SansIoClient(Operations):
         self._randomness = random.SystemRandom()
         self._server_clock = ServerClock(self._clock, time.time)
         self._errors = ErrorBuffer(self.endpoint, self._clock)
-        make_guard = partial(self._make_guard, breaker or Breaker(), tuple(listeners))
+        self._making = Making(
+            self._keys,
+            self._timeouts,
+            timeout_s,
+            self._retry,
+            breaker or Breaker(),
+            pool or Pool(),
+            tuple(listeners),
+            self._clock,
+            self._randomness,
+            self._server_clock,
+            self._errors,
+        )
+        # One address has a breaker, several have a fleet in which each has its own.
         self._fleet: Fleet | None = None
         self._guard: CircuitGuard | None = None
-        self._planner: Plans
         if len(self.endpoints) > 1 or named(self.endpoint) is not None:
-            self._fleet, self._planner = self._make_fleet(make_guard, timeout_s, spread)
+            self._fleet = self._making.fleet(self.endpoints, spread=spread)
+            self._planner = self._making.fleet_planner(self._fleet)
         else:
-            self._guard = make_guard("recollect")
-            self._planner = Planner(
-                guard=self._guard,
-                retry=self._retry,
-                timeout_s=timeout_s,
-                server_clock=self._server_clock,
-                clock=self._clock,
-                randomness=self._randomness,
-                notice=self._errors.add,
-            )
+            self._guard = self._making.guard()
+            self._planner = self._making.planner(self._guard)
         self._outbox = self._make_outbox(outbox) if outbox is not None else None
         self._open()
 
     def _open(self) -> None:
         """Make what does the I/O; overridden by each client."""
         raise NotImplementedError
-
-    def _make_guard(
-        self,
-        settings: Breaker,
-        listeners: Sequence[pybreaker.CircuitBreakerListener],
-        name: str,
-    ) -> CircuitGuard:
-        # pybreaker imports redis wherever that is installed, which takes long: not before needed.
-        from recollect.client.breaker import CircuitGuard
-
-        return CircuitGuard(
-            settings,
-            clock=self._clock,
-            listeners=listeners,
-            on_open=partial(self._errors.add, "circuit_breaker"),
-            name=name,
-        )
-
-    def _make_fleet(
-        self, make_guard: Callable[[str], CircuitGuard], timeout_s: float, spread: bool
-    ) -> tuple[Fleet, Plans]:
-        from recollect.client.fleet.calling import FleetPlanner
-        from recollect.client.fleet.choosing import Fleet
-
-        fleet = Fleet(
-            self.endpoints,
-            make_guard=make_guard,
-            make_server_clock=partial(ServerClock, self._clock, time.time),
-            spread=spread,
-            clock=self._clock,
-            randomness=self._randomness,
-        )
-        return fleet, FleetPlanner(
-            fleet,
-            retry=self._retry,
-            timeout_s=timeout_s,
-            server_clock=self._server_clock,
-            clock=self._clock,
-            randomness=self._randomness,
-            notice=self._errors.add,
-        )
-
-    def _probes(self) -> Probes:
-        from recollect.client.fleet.probing import Probes
-
-        assert self._fleet is not None
-        return Probes(self._fleet, new_id=self._planner.new_id, clock=self._clock)
-
-    def _one_line(self) -> Requests:
-        """A connection of its own for one thread, to any of the endpoints."""
-        make = partial(self._make_transport, connections_max=1)
-        if self._fleet is None:
-            return make(self.endpoint)
-        from recollect.client.fleet.blocking import FleetTransport
-
-        return FleetTransport(self._fleet, make)
-
-    def _make_transport(self, endpoint: str, *, connections_max: int) -> Transport:
-        from recollect.client.transport import Transport
-
-        return Transport(
-            endpoint,
-            keys=self._keys,
-            connect_s=self._timeouts.connect_s,
-            connections_max=connections_max,
-            clock=self._clock,
-            is_spared=self._is_spared_at(endpoint),
-        )
-
-    def _is_spared_at(self, endpoint: str) -> Callable[[], bool] | None:
-        return None if self._fleet is None else partial(self._fleet.is_spared, endpoint)
 
     def _make_outbox(self, path: str | os.PathLike[str]) -> Outbox:
         from recollect.client.delivery import Outbox
@@ -225,7 +157,7 @@ class SansIoClient(Operations):
         outbox = Outbox(
             OutboxFile(path, wall=time.time),
             bearer=self._speaker.bearer,
-            make_transport=self._one_line,
+            make_transport=partial(self._making.one_line, self._fleet, self.endpoint),
             retry=self._retry,
             server_clock=self._server_clock,
             clock=self._clock,

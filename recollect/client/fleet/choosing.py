@@ -143,9 +143,9 @@ class Fleet:
             if news and gone:
                 member.failed_at_s = self._clock()
                 if member.away:
-                    member.why = error
+                    member.why = str(error)
                 else:
-                    self._set_away(member, error)
+                    self._set_away(member, str(error))
         if choice.permit is not None:
             if news or not gone:
                 choice.permit.failed(error)
@@ -173,9 +173,9 @@ class Fleet:
     def _leave_alone(self, member: Member, error: RecollectError) -> None:
         with self._lock:
             if not member.away:
-                self._set_away(member, error)
+                self._set_away(member, str(error))
 
-    def _set_away(self, member: Member, why: RecollectError | None) -> None:
+    def _set_away(self, member: Member, why: str | None) -> None:
         """Change what is thought of one. Call it under the lock."""
         member.away = why is not None
         member.why = why

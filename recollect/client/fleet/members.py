@@ -8,7 +8,6 @@ from recollect.client.breaker import CircuitGuard, EndpointStatus, Permit, endpo
 from recollect.client.server_clock import ServerClock
 from recollect.protocol.errors import (
     ConnectionLost,
-    RecollectError,
     ShuttingDown,
     Unreachable,
 )
@@ -53,13 +52,14 @@ class Member:
         self.failed_at_s = 0.0
         self.probe_at_s = 0.0
         self.probes = 0
-        self.why: RecollectError | None = None
+        self.why: str | None = None
+        """What it last failed with, as long as it is away."""
 
     def status(self) -> EndpointStatus:
         """Its part of the breaker's status."""
         found = endpoint_status(self.endpoint, self.guard.status(), healthy=not self.away)
         if self.why is not None:
-            found["last_error"] = str(self.why)
+            found["last_error"] = self.why
         return found
 
 

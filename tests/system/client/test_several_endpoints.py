@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import shutil
 import socket
 import threading
@@ -22,6 +24,7 @@ from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.client.cutting_proxy import CuttingProxy
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo
 from tests.system.client.test_client_retries import PATIENT, executions
+from tests.system.client.test_client_transport import wait_for_child
 
 # Where nobody listens there is nothing to wait for.
 HASTY = Timeouts(connect_s=0.1)
@@ -260,6 +263,53 @@ def test_the_outbox_is_delivered_to_whoever_is_there(
     caller.ask("flush_outbox", WAIT_S)
     contents = [s.body["content"] for s in servers[1].seen if s.request.op == "add_memory"]
     assert list(dict.fromkeys(contents)) == [str(n) for n in range(5)]
+
+
+def probing() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "probing" in thread.name]
+
+
+def test_who_is_away_is_probed_only_as_long_as_it_is_and_the_client_is_there(
+    servers: list[StandIn],
+) -> None:
+    client = MemoryClient(endpoints=endpoints(servers), timeouts=HASTY)
+    for n in range(3):
+        client.get_memory(str(n))
+    servers[0].stop()
+    for n in range(3):
+        client.get_memory(str(n))
+    assert len(probing()) == 1
+    servers[0].start()
+    wait_for(lambda: not probing(), within_s=WAIT_S, what="nobody to be probed")
+    servers[1].stop()
+    for n in range(3):
+        client.get_memory(str(n))
+    assert len(probing()) == 1
+    # Nobody closed it, but nobody has it any more.
+    del client
+    gc.collect()
+    wait_for(lambda: not probing(), within_s=WAIT_S, what="no client to probe for")
+
+
+def test_a_forked_child_finds_all_of_them_for_itself(servers: list[StandIn]) -> None:
+    with MemoryClient(endpoints=endpoints(servers), timeouts=HASTY) as client:
+        servers[0].stop()
+        for n in range(6):
+            client.get_memory(f"before {n}")
+        child = os.fork()
+        if child == 0:
+            try:
+                answers: list[Any] = [client.get_memory(f"child {n}") for n in range(10)]
+                good = all(a["fields"]["memory_id"] == f"child {n}" for n, a in enumerate(answers))
+                found = client.get_circuit_breaker_status()["endpoints"]
+                os._exit(0 if good and not found[0]["healthy"] else 1)
+            except BaseException:
+                os._exit(2)
+        for n in range(10):
+            answer: Any = client.get_memory(f"parent {n}")
+            assert answer["fields"]["memory_id"] == f"parent {n}"
+        assert wait_for_child(child) == 0
+        servers[0].start()
 
 
 def test_orchestrators_with_the_same_keys_are_one_to_a_key_file(make: Make, tmp_path: Path) -> None:
