@@ -21,6 +21,8 @@ from tests.system.cli.commands import CommandLine
 KILLED = "project:killed"
 ROLLED = "project:rolled"
 MORE = 4
+PLACES = ("after_commit", "before_reply", "after_commit")
+PASSES = 20
 HEARD_WITHIN_S = 20.0
 
 
@@ -75,9 +77,12 @@ def test_each_orchestrator_is_killed_one_is_stopped_and_the_database_crashes_und
     listener = Listener(fleet.endpoints, KILLED)
     with Agents(fleet.endpoints, KILLED) as agents:
         agents.wait_for_more(MORE)
-        for process in fleet.processes:
+        for process, place in zip(fleet.processes, PLACES, strict=True):
             process.kill()
             agents.wait_for_more(MORE)
+            # Its clients find it again, and it dies with what it has written, but not answered.
+            process.start(wait=False, RECOLLECT_FAILPOINTS=f"{place}:{PASSES}")
+            assert process.wait_ended() == -9, process.log()
             process.start()
             agents.wait_for_more(MORE)
         # One that only stands still is noticed by its silence.
