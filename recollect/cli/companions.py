@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from recollect.cli.local_key import local_key, reachable
+from recollect.client.endpoints import SEPARATOR, split
 from recollect.client.places import Place
 from recollect.client.settings import ENDPOINT_VARIABLE, KEY_FILE_VARIABLE
 from recollect.config import Settings
@@ -17,14 +18,16 @@ from recollect.orchestrator.data_folder import announcement, announcement_path
 
 
 def place_of(settings: Settings, endpoint: str | None, key_file: str | None) -> Place:
-    """Where the orchestrator is now: where we were told, else where it says itself, else where it
-    will be."""
+    """Where the orchestrator is now, or several are: where we were told, else where it says itself,
+    else where it will be."""
     folder = Path(settings.storage.data)
     given = endpoint or os.environ.get(ENDPOINT_VARIABLE)
+    if given is None and settings.client.endpoints:
+        given = SEPARATOR.join(settings.client.endpoints)
     if given is None:
         announced = announcement(folder)
         given = str(announced["endpoint"]) if announced else settings.network.bind
-    found = reachable(given)
+    found = SEPARATOR.join(reachable(one) for one in split(given))
     key = key_file or os.environ.get(KEY_FILE_VARIABLE)
     if key is None and (own := local_key(folder, found)) is not None:
         key = str(own)

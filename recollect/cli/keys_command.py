@@ -18,7 +18,7 @@ from recollect.cli.keys_reach import Reached, reaching
 from recollect.cli.keys_spelling import check_name, checked_grant, grant_from, misspelt
 from recollect.cli.keys_views import show_changed, show_grants, show_list
 from recollect.cli.output import note, out, print_json, show_failure
-from recollect.client.sockets import check_endpoint
+from recollect.client.endpoints import checked, split
 from recollect.orchestrator.access.own_keys import new_pair
 from recollect.protocol import key_files
 from recollect.protocol.errors import TransportError
@@ -116,7 +116,7 @@ def new(
         if label is not None:
             raise misspelt("Only a bearer key has a label.", "--bearer --label TEXT")
         if reached_at is not None:
-            check_endpoint(reached_at)
+            checked(split(reached_at))
         path = Path(os.path.expanduser(to if to is not None else f"{name}.key"))
         with reaching(endpoint, key_file, data, config) as reached:
             identity = _make(reached, holder, wanted, path, reached_at)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 Endpoint = Annotated[
     str | None,
     typer.Option(
-        help="Where the orchestrator listens; else RECOLLECT_ENDPOINT, else tcp://127.0.0.1:7331.",
+        help="Where the orchestrator listens, or several with commas in between; else "
+        "RECOLLECT_ENDPOINT, else tcp://127.0.0.1:7331.",
         show_default=False,
         metavar="ENDPOINT",
     ),

@@ -44,8 +44,12 @@ class AsyncTransport:
         connect_s: float = 1.0,
         in_flight_max: int = 1024,
         clock: Callable[[], float] = time.monotonic,
+        is_spared: Callable[[], bool] | None = None,
     ) -> None:
+        """`is_spared`: whether another can be asked instead, so that nobody need wait until a lost
+        connection is back."""
         sockets.check_endpoint(endpoint)
+        self._is_spared = is_spared
         self._endpoint = endpoint
         self._keys = keys
         self._connect_s = connect_s
@@ -67,6 +71,8 @@ class AsyncTransport:
         self._deadlines = Deadlines(self._clock, self._expire)
         self._connecting: set[asyncio.Future[None]] = set()
         self._heard_at_s = 0.0
+        # Whether this socket was connected and lost that; whoever cannot send asks.
+        self._lost = False
         # How often a connection was broken off since the last one that was made.
         self._broken_off = 0
 
@@ -92,6 +98,8 @@ class AsyncTransport:
                 reply = await self._queued(loop, frame, request_id, deadline_s)
                 if reply is not None:
                     return reply
+                if self._lost and self._is_spared is not None and self._is_spared():
+                    raise sockets.unreachable(self._endpoint)
                 if until_s is None:
                     until_s = min(deadline_s, self._clock() + self._connect_s)
                 await self._await_connection(until_s - self._clock())
@@ -134,6 +142,7 @@ class AsyncTransport:
     def _connect(self) -> None:
         assert self._loop is not None
         self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
+        self._lost = False
         self._loop.add_reader(sockets.descriptor_of(self._dealer), self._look)
         self._loop.add_reader(sockets.descriptor_of(self._monitor), self._hear)
         # A descriptor tells of changes only once its socket has been looked at.
@@ -250,6 +259,7 @@ class AsyncTransport:
         heard = sockets.hear(self._monitor)
         self._broken_off += heard.broken_off
         if heard.lost:
+            self._lost = True
             self._look()
             _fail(self._pending.values(), sockets.connection_lost(self._endpoint))
         if denied := sockets.denied(heard, self._endpoint, self._keys):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
-from recollect.client.calling import Attempt, Outcome, Plan
+from recollect.client.calling import Attempt, Outcome, Pause, Plan
 from recollect.client.encoding import Call, Speaker
 from recollect.client.methods import Awaiting
 from recollect.client.reporting import once, source_name
@@ -20,8 +21,10 @@ from recollect.protocol.operations import ReadChanges
 if TYPE_CHECKING:
     import asyncio
 
-    from recollect.client.async_subscribing import AsyncSubscription
+    from recollect.client.async_subscribing import AsyncSubscription, Request
+    from recollect.client.async_transport import AsyncTransport
     from recollect.client.delivery import Outbox
+    from recollect.client.fleet.awaiting import AsyncFleetTransport, ProbingTask
     from recollect.client.outbox import OutboxStatus, Queued
 
 R = TypeVar("R")
@@ -36,19 +39,25 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
     """
 
     def _open(self) -> None:
-        # asyncio takes long to import, and a blocking client does without it.
-        from recollect.client.async_transport import AsyncTransport
-
         self._closed = False
         self._reports: set[asyncio.Task[None]] = set()
         self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
-        self._transport = AsyncTransport(
-            self.endpoint,
-            keys=self._keys,
-            connect_s=self._timeouts.connect_s,
-            in_flight_max=self._pool.in_flight_max,
-            clock=self._clock,
-        )
+        self._lines: AsyncFleetTransport | None = None
+        self._probing: ProbingTask | None = None
+        self._transport: AsyncTransport | AsyncFleetTransport
+        self._request: Request
+        making, fleet = self._making, self._fleet
+        if fleet is None:
+            single = self._transport = making.async_transport(None, self.endpoint)
+            self._request = single.request
+        else:
+            from recollect.client.fleet.awaiting import AsyncFleetTransport, ProbingTask
+
+            lines = AsyncFleetTransport(fleet, partial(making.async_transport, fleet))
+            self._transport = self._lines = lines
+            self._request = lines.staying()
+            probes = making.probes(fleet, self._planner.new_id)
+            self._probing = ProbingTask(fleet, lines, probes, ref(self))
 
     async def call(self, operation: Operation[R], /, *, speaker: Speaker | None = None) -> R:
         """Carry out any operation; every other method goes through here.
@@ -90,7 +99,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         return await to_thread(outbox.put, call, self._speaker)
 
     async def _follow(self, plan: Plan) -> dict[str, Any]:
-        request = self._transport.request
+        request = self._request
         outcome: Outcome = None
         try:
             step = next(plan)
@@ -100,11 +109,14 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
                         outcome = await request(*step)
                     except RecollectError as error:
                         outcome = error
-                else:
+                elif isinstance(step, Pause):
                     from asyncio import sleep
 
                     await sleep(step.seconds)
                     outcome = None
+                else:
+                    assert self._lines is not None, "only the plans of a fleet have such steps"
+                    outcome = await self._lines.take(step)
                 step = plan.send(outcome)
         except StopIteration as end:
             answer: dict[str, Any] = end.value
@@ -167,7 +179,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             session_id=session_id,
             task_id=task_id,
         )
-        subscription = AsyncSubscription(self._follower(wanted), self._transport.request)
+        request = self._request if self._lines is None else self._lines.staying()
+        subscription = AsyncSubscription(self._follower(wanted), request)
         self._subscriptions.add(subscription)
         return subscription
 
@@ -194,6 +207,8 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             task.cancel()
         for subscription in list(self._subscriptions):
             subscription.end()
+        if self._probing is not None:
+            self._probing.close()
         self._transport.close()
         if self._outbox is not None:
             from asyncio import to_thread

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import msgspec
 
-from recollect.client.calling import Attempt, Outcome, Plan
+from recollect.client.calling import Attempt, Outcome, Pause, Plan
 from recollect.client.encoding import Call
 from recollect.client.methods import Blocking
 from recollect.client.reporting import once, source_name
 from recollect.client.sans_io import SansIoClient, must_wait, no_outbox
 from recollect.client.sockets import closed
-from recollect.client.transport import Transport
 from recollect.protocol.errors import RecollectError, TransportError
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import ReadChanges
 
 if TYPE_CHECKING:
     from recollect.client.delivery import Outbox
+    from recollect.client.fleet.blocking import FleetTransport, ProbingThread
     from recollect.client.outbox import OutboxStatus, Queued
     from recollect.client.subscribing import Subscription
+    from recollect.client.transport import Requests
 
 R = TypeVar("R")
 
@@ -40,13 +42,19 @@ class MemoryClient(SansIoClient, Blocking):
     def _open(self) -> None:
         self._closing = threading.Event()
         self._subscriptions: WeakSet[Subscription] = WeakSet()
-        self._transport = Transport(
-            self.endpoint,
-            keys=self._keys,
-            connect_s=self._timeouts.connect_s,
-            connections_max=self._pool.connections_max,
-            clock=self._clock,
-        )
+        making, fleet = self._making, self._fleet
+        make = partial(making.transport, fleet, making.pool.connections_max)
+        self._lines: FleetTransport | None = None
+        self._probing: ProbingThread | None = None
+        self._transport: Requests
+        if fleet is None:
+            self._transport = make(self.endpoint)
+        else:
+            from recollect.client.fleet.blocking import FleetTransport, ProbingThread
+
+            self._transport = self._lines = FleetTransport(fleet, make)
+            probes = making.probes(fleet, self._planner.new_id)
+            self._probing = ProbingThread(fleet, self._lines, probes, ref(self))
 
     def call(self, operation: Operation[R], /) -> R:
         """Carry out any operation; every other method goes through here."""
@@ -93,10 +101,11 @@ class MemoryClient(SansIoClient, Blocking):
                         outcome = request(*step)
                     except RecollectError as error:
                         outcome = error
-                elif self._closing.wait(step.seconds):
-                    outcome = closed()
+                elif isinstance(step, Pause):
+                    outcome = closed() if self._closing.wait(step.seconds) else None
                 else:
-                    outcome = None
+                    assert self._lines is not None, "only the plans of a fleet have such steps"
+                    outcome = self._lines.take(step)
                 step = plan.send(outcome)
         except StopIteration as end:
             answer: dict[str, Any] = end.value
@@ -155,14 +164,8 @@ class MemoryClient(SansIoClient, Blocking):
             # Whatever is written from here on comes behind this.
             present = self._run(self._prepare(wanted))
             wanted = msgspec.structs.replace(wanted, after_seq=present["next_seq"])
-        transport = Transport(
-            self.endpoint,
-            keys=self._keys,
-            connect_s=self._timeouts.connect_s,
-            connections_max=1,
-            clock=self._clock,
-        )
-        subscription = Subscription(self._follower(wanted), transport)
+        line = self._making.one_line(self._fleet, self.endpoint)
+        subscription = Subscription(self._follower(wanted), line)
         self._subscriptions.add(subscription)
         if self._closing.is_set():
             subscription.close()
@@ -185,6 +188,8 @@ class MemoryClient(SansIoClient, Blocking):
         self._closing.set()
         for subscription in list(self._subscriptions):
             subscription.close()
+        if self._probing is not None:
+            self._probing.close()
         self._transport.close()
         if self._outbox is not None:
             self._outbox.close()

@@ -30,8 +30,8 @@ from recollect.protocol.errors import (
 )
 
 
-class BreakerStatus(TypedDict):
-    """What `get_circuit_breaker_status()` returns."""
+class CircuitStatus(TypedDict):
+    """The state of one circuit and its numbers."""
 
     status: str
     state: str
@@ -41,6 +41,41 @@ class BreakerStatus(TypedDict):
     retry_in_s: float
     opened_count: int
     last_error: str | None
+
+
+class EndpointStatus(TypedDict):
+    """What a client thinks of one endpoint."""
+
+    endpoint: str
+    healthy: bool
+    state: str
+    failures: int
+    retry_in_s: float
+    opened_count: int
+    last_error: str | None
+
+
+class BreakerStatus(CircuitStatus):
+    """What `get_circuit_breaker_status()` returns. Of several endpoints, each has a circuit of its
+    own, and the state is that of the best."""
+
+    endpoints: list[EndpointStatus]
+
+
+def endpoint_status(
+    endpoint: str, circuit: CircuitStatus, *, healthy: bool | None = None
+) -> EndpointStatus:
+    """What is thought of an endpoint; it is healthy while its circuit is closed, unless more is
+    known of it."""
+    return {
+        "endpoint": endpoint,
+        "healthy": circuit["state"] == pybreaker.STATE_CLOSED if healthy is None else healthy,
+        "state": circuit["state"],
+        "failures": circuit["failures"],
+        "retry_in_s": circuit["retry_in_s"],
+        "opened_count": circuit["opened_count"],
+        "last_error": circuit["last_error"],
+    }
 
 
 def counts(error: BaseException) -> bool:
@@ -91,8 +126,10 @@ class CircuitGuard:
         clock: Callable[[], float],
         listeners: Sequence[pybreaker.CircuitBreakerListener] = (),
         on_open: Callable[[RecollectError], None] | None = None,
+        name: str = "recollect",
     ) -> None:
         self._settings = settings
+        self._name = name
         self._on_open = on_open
         self._clock = clock
         self._start(listeners)
@@ -108,7 +145,7 @@ class CircuitGuard:
             listeners=listeners,
             state_storage=self._counters,
             throw_new_error_on_trip=False,
-            name="recollect",
+            name=self._name,
         )
         self._listening = bool(listeners)
         # The permit whose report counts: one that all calls share while the circuit is closed,
@@ -119,10 +156,21 @@ class CircuitGuard:
         self._shared: Permit | None = self._live
         self._retry_at_s = 0.0
         self._opened_count = 0
-        self._last_error: BaseException | None = None
+        # What it said, and not the error, which would hold on to all that was under way.
+        self._last_error: str | None = None
 
     def after_fork(self) -> None:
         self._start(self._circuit.listeners)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether any call is admitted."""
+        return self._shared is not None
+
+    @property
+    def admits(self) -> bool:
+        """Whether a call would be admitted just now, be it as the probe."""
+        return self.is_closed or (self._live is None and self._clock() >= self._retry_at_s)
 
     def admit(self) -> Permit:
         """Leave to make one call; raises CircuitOpen at once where there is none."""
@@ -170,7 +218,7 @@ class CircuitGuard:
         with self._lock:
             if self._live is not permit:
                 return
-            self._last_error = error
+            self._last_error = str(error)
             self._counters.increment_counter()
             if self._shared is None or self._counters.counter >= self._settings.fail_max:
                 self._live = self._shared = None
@@ -198,7 +246,7 @@ class CircuitGuard:
             self._last_error = None
             self._close()
 
-    def status(self) -> BreakerStatus:
+    def status(self) -> CircuitStatus:
         """The state and its numbers."""
         with self._lock:
             opened = self._circuit.current_state == pybreaker.STATE_OPEN
@@ -211,5 +259,5 @@ class CircuitGuard:
                 "reset_timeout_s": self._settings.reset_timeout_s,
                 "retry_in_s": max(0.0, left_s),
                 "opened_count": self._opened_count,
-                "last_error": str(self._last_error) if self._last_error is not None else None,
+                "last_error": self._last_error,
             }

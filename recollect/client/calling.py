@@ -1,8 +1,8 @@
 """The plan of one call: when to send, when to pause, when to give up. It does no I/O itself.
 
-A plan is a generator. It yields what to do next, an `Attempt` or a `Pause`, and is sent what came
-of it; it returns the answer or raises. Both clients follow the same plans, each in its own way of
-waiting, and a test follows them with a clock of its own.
+A plan is a generator. It yields what to do next, such as an `Attempt` or a `Pause`, and is sent
+what came of it; it returns the answer or raises. Both clients follow the same plans, each in its
+own way of waiting, and a test follows them with a clock of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -42,20 +42,45 @@ class Attempt(NamedTuple):
     timeout_s: float
 
 
+class AttemptAt(NamedTuple):
+    """The same, at this one of several endpoints."""
+
+    frame: bytes
+    request_id: int
+    timeout_s: float
+    endpoint: str
+
+
+class Look(NamedTuple):
+    """Find out which addresses the names of the endpoints have by now."""
+
+    timeout_s: float
+
+
 class Pause(NamedTuple):
     """Wait before the next attempt."""
 
     seconds: float
 
 
-Step: TypeAlias = Attempt | Pause
+Step: TypeAlias = Attempt | Pause | AttemptAt | Look
 Outcome: TypeAlias = Reply | RecollectError | None
 Plan: TypeAlias = Generator[Step, Outcome, dict[str, Any]]
 Notice: TypeAlias = Callable[[str, RecollectError], None]
 
 
+class Plans(Protocol):
+    """Makes the plans of one client, which has one endpoint or several."""
+
+    new_id: Callable[[], int]
+
+    def plan(self, call: Call, speaker: Speaker = NOBODY) -> Plan:
+        """Carry out one call, with retries where they are safe, before its deadline."""
+        ...
+
+
 class Planner:
-    """Makes the plans of one client. Any thread may use it: calls share only the server's clock."""
+    """Makes plans for one endpoint. Any thread may use it: calls share only the server's clock."""
 
     def __init__(
         self,
@@ -113,7 +138,7 @@ class Planner:
                     clock_corrected = True
                     if clock() < deadline_s:
                         continue
-                pause_s = self._pause_s(call, error, attempt)
+                pause_s = pause_before_retry_s(call, error, attempt, self._retry, self._randomness)
                 if pause_s is None or clock() + pause_s >= deadline_s:
                     raise error
                 interruption = yield Pause(pause_s)
@@ -129,20 +154,23 @@ class Planner:
             permit.abandoned()
             raise
 
-    def _pause_s(self, call: Call, error: RecollectError, attempt: int) -> float | None:
-        """How long to wait before the next attempt; None if there is to be none."""
-        if not (call.spec.replay and error.retryable):
-            return None
-        attempts_max = self._retry.attempts_max
-        if isinstance(error, Unreachable):
-            attempts_max = min(attempts_max, UNREACHABLE_ATTEMPTS_MAX)
-        if attempt >= attempts_max:
-            return None
-        pause_s = backoff_s(self._retry, attempt, self._randomness)
-        asked_ms = error.details.get("retry_after_ms")
-        if isinstance(asked_ms, int | float):
-            pause_s = max(pause_s, float(asked_ms) / 1000)
-        return pause_s
+
+def pause_before_retry_s(
+    call: Call, error: RecollectError, attempt: int, retry: Retry, randomness: random.Random
+) -> float | None:
+    """How long to wait before the next attempt; None if there is to be none."""
+    if not (call.spec.replay and error.retryable):
+        return None
+    attempts_max = retry.attempts_max
+    if isinstance(error, Unreachable):
+        attempts_max = min(attempts_max, UNREACHABLE_ATTEMPTS_MAX)
+    if attempt >= attempts_max:
+        return None
+    pause_s = backoff_s(retry, attempt, randomness)
+    asked_ms = error.details.get("retry_after_ms")
+    if isinstance(asked_ms, int | float):
+        pause_s = max(pause_s, float(asked_ms) / 1000)
+    return pause_s
 
 
 def backoff_s(retry: Retry, attempt: int, randomness: random.Random) -> float:

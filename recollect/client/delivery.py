@@ -18,7 +18,7 @@ from recollect.client.encoding import Call, Speaker, frame_of
 from recollect.client.outbox import Item, OutboxFile, OutboxStatus, Queued
 from recollect.client.server_clock import ServerClock
 from recollect.client.settings import Retry
-from recollect.client.transport import Transport
+from recollect.client.transport import Requests
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import (
     RecollectError,
@@ -42,7 +42,7 @@ class Outbox:
         file: OutboxFile,
         *,
         bearer: str | None,
-        make_transport: Callable[[], Transport],
+        make_transport: Callable[[], Requests],
         retry: Retry,
         server_clock: ServerClock,
         clock: Callable[[], float],
@@ -66,7 +66,7 @@ class Outbox:
         # Guards the thread's existence, and is notified when an item left the file.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._transport: Transport | None = None
+        self._transport: Requests | None = None
         self._stopping = threading.Event()
         self._lock_fd: int | None = None
         self._last_error: RecollectError | None = None

@@ -21,12 +21,21 @@ RESTED_S = 0.005
 class Line:
     """A DEALER socket with its monitor. Whoever gets an error from it closes it and drops it."""
 
-    def __init__(self, endpoint: str, clock: Callable[[], float], keys: Keys | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        clock: Callable[[], float],
+        keys: Keys | None = None,
+        is_spared: Callable[[], bool] | None = None,
+    ) -> None:
+        """`is_spared`: whether another can be asked instead, so that nobody need wait until a lost
+        connection is back."""
         self._endpoint = endpoint
+        self._is_spared = is_spared
         self._clock = clock
         self._keys = keys
         self._open()
-        self._used_at_s = clock()
+        self._opened_at_s = self._used_at_s = clock()
 
     def _open(self) -> None:
         self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
@@ -57,6 +66,9 @@ class Line:
         except zmq.Again:
             connected = False
         if not connected:
+            was_connected = self._used_at_s != self._opened_at_s
+            if was_connected and self._is_spared is not None and self._is_spared():
+                raise sockets.unreachable(self._endpoint)
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
             sockets.hear(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)

@@ -10,6 +10,7 @@ class Place(NamedTuple):
     """Where the orchestrator is, and the key file to come in with."""
 
     endpoint: str
+    """One endpoint, or several with commas in between."""
     key_file: str | None
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.client import sockets
-from recollect.client.calling import Plan, Planner
+from recollect.client.calling import Plan
 from recollect.client.encoding import Call, Speaker, check_seconds, prepare
+from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
+from recollect.client.making import Making
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
 from recollect.client.server_clock import ServerClock
@@ -21,7 +22,6 @@ from recollect.client.settings import (
     Retry,
     Timeouts,
     bearer_or_default,
-    endpoint_or_default,
 )
 from recollect.protocol.envelope import BEARER_CHARS_MAX, NAME_CHARS_MAX
 from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     import pybreaker
 
-    from recollect.client.breaker import BreakerStatus
+    from recollect.client.breaker import BreakerStatus, CircuitGuard
     from recollect.client.delivery import Outbox
+    from recollect.client.fleet.choosing import Fleet
     from recollect.client.following import Follower
     from recollect.protocol.operations import ReadChanges
 
@@ -66,6 +67,8 @@ class SansIoClient(Operations):
         self,
         endpoint: str | None = None,
         *,
+        endpoints: Sequence[str] | None = None,
+        spread: bool = True,
         key_file: str | os.PathLike[str] | None = None,
         bearer: str | None = None,
         agent_id: str | None = None,
@@ -83,7 +86,10 @@ class SansIoClient(Operations):
         """Make a client; it connects when it is first used.
 
         endpoint: the orchestrator; else RECOLLECT_ENDPOINT, else the one in the key file, else
-            tcp://127.0.0.1:7331.
+            tcp://127.0.0.1:7331. With commas it is several, as is a name with several addresses.
+        endpoints: several orchestrators on one database, instead of `endpoint`: calls are spread
+            over those that answer.
+        spread: ask all of several by turns, or one as long as it answers.
         key_file: path of the file that lets it in; else RECOLLECT_KEY_FILE, else without a key.
         bearer: a bearer key, in whose name all is done; else RECOLLECT_BEARER, else the client
             is whoever its key file or its machine is.
@@ -94,15 +100,13 @@ class SansIoClient(Operations):
         outbox: path of a file that keeps writes while the orchestrator is away.
         listeners: told of the circuit breaker's changes; they must be quick.
         """
-        # pybreaker imports redis wherever that is installed, which takes long: not before needed.
-        from recollect.client.breaker import CircuitGuard
-
         self._keys = keys_from(key_file)
-        self.endpoint = endpoint_or_default(endpoint, self._keys)
-        sockets.check_endpoint(self.endpoint)
+        self.endpoints = endpoints_from(endpoint, endpoints, self._keys)
+        """Where the orchestrators are, as it was told."""
+        self.endpoint = SEPARATOR.join(self.endpoints)
+        """The same as one text."""
         self.raise_errors = raise_errors
         self._timeouts = timeouts or Timeouts()
-        self._pool = pool or Pool()
         self._retry = retry or Retry()
         timeout_s = self._timeouts.call_s if timeout is None else timeout
         check_seconds("timeout", timeout_s)
@@ -117,21 +121,28 @@ class SansIoClient(Operations):
         self._randomness = random.SystemRandom()
         self._server_clock = ServerClock(self._clock, time.time)
         self._errors = ErrorBuffer(self.endpoint, self._clock)
-        self._guard = CircuitGuard(
+        self._making = Making(
+            self._keys,
+            self._timeouts,
+            timeout_s,
+            self._retry,
             breaker or Breaker(),
-            clock=self._clock,
-            listeners=tuple(listeners),
-            on_open=partial(self._errors.add, "circuit_breaker"),
+            pool or Pool(),
+            tuple(listeners),
+            self._clock,
+            self._randomness,
+            self._server_clock,
+            self._errors,
         )
-        self._planner = Planner(
-            guard=self._guard,
-            retry=self._retry,
-            timeout_s=timeout_s,
-            server_clock=self._server_clock,
-            clock=self._clock,
-            randomness=self._randomness,
-            notice=self._errors.add,
-        )
+        # One address has a breaker, several have a fleet in which each has its own.
+        self._fleet: Fleet | None = None
+        self._guard: CircuitGuard | None = None
+        if len(self.endpoints) > 1 or named(self.endpoint) is not None:
+            self._fleet = self._making.fleet(self.endpoints, spread=spread)
+            self._planner = self._making.fleet_planner(self._fleet)
+        else:
+            self._guard = self._making.guard()
+            self._planner = self._making.planner(self._guard)
         self._outbox = self._make_outbox(outbox) if outbox is not None else None
         self._open()
 
@@ -142,17 +153,11 @@ class SansIoClient(Operations):
     def _make_outbox(self, path: str | os.PathLike[str]) -> Outbox:
         from recollect.client.delivery import Outbox
         from recollect.client.outbox import OutboxFile
-        from recollect.client.transport import Transport
 
         outbox = Outbox(
             OutboxFile(path, wall=time.time),
             bearer=self._speaker.bearer,
-            make_transport=lambda: Transport(
-                self.endpoint,
-                keys=self._keys,
-                connect_s=self._timeouts.connect_s,
-                connections_max=1,
-            ),
+            make_transport=partial(self._making.one_line, self._fleet, self.endpoint),
             retry=self._retry,
             server_clock=self._server_clock,
             clock=self._clock,
@@ -216,13 +221,22 @@ class SansIoClient(Operations):
         return {"status": "success", "fence": None}
 
     def get_circuit_breaker_status(self) -> BreakerStatus:
-        """The state of the circuit breaker and its numbers."""
-        return self._guard.status()
+        """The state of the circuit breaker, its numbers, and what is thought of each endpoint."""
+        from recollect.client.breaker import endpoint_status
+
+        if self._fleet is not None:
+            return self._fleet.status()
+        assert self._guard is not None, "there is one endpoint, or a fleet"
+        status = self._guard.status()
+        return {**status, "endpoints": [endpoint_status(self.endpoint, status)]}
 
     def reset_circuit_breaker(self) -> BreakerStatus:
         """Close the circuit, so that the next call is tried whatever happened before."""
-        self._guard.reset()
-        return self._guard.status()
+        if self._fleet is not None:
+            self._fleet.reset()
+        if self._guard is not None:
+            self._guard.reset()
+        return self.get_circuit_breaker_status()
 
     def _prepare(self, operation: Operation[Any]) -> Call:
         return prepare(operation, now_ms=self._server_clock.now_ms, randomness=self._randomness)

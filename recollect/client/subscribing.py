@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from recollect.client.following import Follower
-from recollect.client.transport import Transport
+from recollect.client.transport import Requests
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import ClientClosed, RecollectError
 from recollect.protocol.records import FeedChange
@@ -20,7 +20,7 @@ class Subscription(Iterator[FeedChange]):
     It has a connection of its own, so that no other call of the client waits for it.
     """
 
-    def __init__(self, follower: Follower, transport: Transport) -> None:
+    def __init__(self, follower: Follower, transport: Requests) -> None:
         self._follower = follower
         self._transport = transport
         self._closing = threading.Event()

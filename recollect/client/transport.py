@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 import zmq
 
@@ -19,6 +20,18 @@ from recollect.client.keys import Keys
 from recollect.client.line import Line
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RequestTimeout
+
+
+class Requests(Protocol):
+    """A transport: one essential method, and an end."""
+
+    def request(self, frame: bytes, request_id: int, timeout_s: float) -> Reply:
+        """Send a frame and return the reply with this id."""
+        ...
+
+    def close(self) -> None:
+        """Close it; a request under way ends with ClientClosed."""
+        ...
 
 
 class Transport:
@@ -32,8 +45,12 @@ class Transport:
         connect_s: float = 1.0,
         connections_max: int = 64,
         clock: Callable[[], float] = time.monotonic,
+        is_spared: Callable[[], bool] | None = None,
     ) -> None:
+        """`is_spared`: whether another can be asked instead, so that nobody need wait until a lost
+        connection is back."""
         sockets.check_endpoint(endpoint)
+        self._is_spared = is_spared
         self._endpoint = endpoint
         self._keys = keys
         self._connect_s = connect_s
@@ -114,7 +131,7 @@ class Transport:
             finally:
                 self._waiting_count -= 1
         try:
-            return Line(self._endpoint, self._clock, self._keys)
+            return Line(self._endpoint, self._clock, self._keys, self._is_spared)
         except BaseException:
             self._forget_one()
             raise

@@ -44,6 +44,9 @@ def check(settings: Settings) -> Iterator[Finding]:
         if complaint := rule(str(value_of(settings, key))):
             message, suggestion = complaint
             yield Finding((key,), message, suggestion)
+    for address in settings.client.endpoints:
+        if complaint := _bind(address):
+            yield Finding(("client.endpoints",), *complaint)
     try:
         read_phases(settings.workflow.phases)
     except BadPhases as bad:

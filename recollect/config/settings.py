@@ -269,8 +269,13 @@ class CircuitBreakerSettings(Struct, frozen=True):
 
 
 class ClientSettings(Struct, frozen=True):
-    """How the client waits and retries."""
+    """Where a client finds the orchestrators, and how it waits and retries."""
 
+    endpoints: Annotated[tuple[str, ...], Meta(description=(
+        "Where the orchestrators are, for the scheduler, the health manager and the gateway: "
+        "several share one database and one Redis. Empty is the one that serves the data folder. "
+        "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it; as a "
+        "variable of its own it is JSON."))] = ()
     timeout_s: Annotated[float, Meta(gt=0, le=3600, description=(
         "Deadline of one call, its retries included."))] = 10.0
     connect_timeout_s: Annotated[float, Meta(gt=0, le=600, description=(

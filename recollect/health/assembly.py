@@ -16,6 +16,7 @@ from recollect.health.keeping import History, Sizes
 from recollect.health.manager import HealthManager
 from recollect.health.probes.breakers import BreakersProbe
 from recollect.health.probes.canary import CanaryProbe
+from recollect.health.probes.endpoints import EndpointsProbe
 from recollect.health.probes.gateway import GatewayProbe, announced_url
 from recollect.health.probes.index import EmbeddingProbe, IndexProbe
 from recollect.health.probes.orchestrator import OrchestratorProbe
@@ -50,6 +51,7 @@ class Assembly:
         )
         probes: list[Probe] = [
             OrchestratorProbe(clients, sight, Sizes(folder), settings, time.time),
+            EndpointsProbe(clients.find, **often),
             CanaryProbe(
                 clients,
                 _name_of(folder),

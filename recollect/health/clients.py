@@ -34,18 +34,21 @@ class Clients:
     """Clients of the orchestrator. Lives on the event loop."""
 
     def __init__(self, find: Find, *, timeout_s: float, connect_s: float) -> None:
-        self._find = find
+        self.find = find
+        """Says where the orchestrator is right now, or several are."""
         self._timeouts = Timeouts(call_s=timeout_s, connect_s=connect_s)
         self._place: Place | None = None
         self._client: AsyncMemoryClient | None = None
 
     async def client(self) -> AsyncMemoryClient:
         """A client of the orchestrator where it is now. It is this process's: do not close it."""
-        place = self._find()
+        place = self.find()
         if self._client is None or place != self._place:
             await self.close()
             self._client = AsyncMemoryClient(
                 place.endpoint,
+                # Figures are those of one orchestrator, and compared with its own of before.
+                spread=False,
                 key_file=place.key_file,
                 agent_id=AGENT_ID,
                 timeouts=self._timeouts,
@@ -62,7 +65,7 @@ class Clients:
     @property
     def endpoint(self) -> str:
         """Where the orchestrator was found last."""
-        return self._find().endpoint if self._place is None else self._place.endpoint
+        return self.find().endpoint if self._place is None else self._place.endpoint
 
     async def close(self) -> None:
         client, self._client = self._client, None

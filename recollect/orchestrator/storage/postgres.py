@@ -48,6 +48,8 @@ from recollect.orchestrator.storage.postgres_values import adapt
 log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 10
+# A transaction asks the server for something every few milliseconds.
+STILL_MS_MAX = 5_000
 SIZE = "SELECT pg_database_size(current_database())"
 # A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
 # ten nearest.
@@ -122,7 +124,12 @@ class PostgresWriterSession(PostgresSession):
                 if self.usable():
                     raise
         self.connection = self._connected()
+        self.limit_stillness()
         self.execute("BEGIN")
+
+    def limit_stillness(self) -> None:
+        """Have the server end what stands still in the midst of a write: all others wait for it."""
+        self.execute(f"SET idle_in_transaction_session_timeout = {STILL_MS_MAX}")
 
     def commit(self) -> None:
         self.execute("COMMIT")
@@ -256,6 +263,7 @@ class PostgresStorage:
         self.schema = apply_migrations(writer_session, migrations_folder)
         # The migrations may have brought new types.
         adapt(writer_session.connection)
+        writer_session.limit_stillness()
         self._pool = psycopg_pool.ConnectionPool(
             url,
             min_size=1,

@@ -48,10 +48,12 @@ def silence(server: StandIn, seen: Seen) -> None:
 class StandIn:
     """Answers on loopback until it is stopped; may be started again on the same port."""
 
-    def __init__(self, script: Script = echo, port: int | None = None) -> None:
+    def __init__(
+        self, script: Script = echo, port: int | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self.script = script
         self.port = port or free_port()
-        self.endpoint = f"tcp://127.0.0.1:{self.port}"
+        self.endpoint = f"tcp://{host}:{self.port}"
         self.seen: list[Seen] = []
         self.clock_offset_ms = 0
         self._arrived = threading.Condition()

@@ -71,6 +71,7 @@ class World:
                     self.now_s += step.seconds
                     step = plan.send(None)
                 else:
+                    assert isinstance(step, Attempt)
                     outcome = script.pop(0)
                     step = plan.send(outcome(step) if callable(outcome) else outcome)
             except StopIteration as end:

@@ -327,7 +327,7 @@ def test_a_file_that_is_no_configuration_at_all_is_refused_politely(file: Path, 
         ("RECOLLECT_STORAGE_BIND", "did you mean `RECOLLECT_NETWORK_BIND`?"),
         ("RECOLLECT_NETWRK_BIND", "did you mean `RECOLLECT_NETWORK_BIND`?"),
         ("RECOLLECT_DATTA", "did you mean `RECOLLECT_DATA`?"),
-        ("RECOLLECT_ENDPOINTS", "did you mean `RECOLLECT_ENDPOINT`?"),
+        ("RECOLLECT_ENDPOIN", "did you mean `RECOLLECT_ENDPOINT`?"),
         ("RECOLLECT_QQQQQQ", ""),
     ],
 )

@@ -1,0 +1,1 @@
+"""Several orchestrators on one database, as one client sees them: whom to ask, and whom not."""
