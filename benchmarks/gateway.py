@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from benchmarks import gateway_grpc, gateway_mcp
-from benchmarks.core import CONTENT, Service
+from benchmarks.service import CONTENT, Service
 from benchmarks.table import Row, at_least, at_most, medians, p50, show
 from recollect import AsyncMemoryClient, MemoryClient
 

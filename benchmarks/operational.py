@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from benchmarks.core import Service
 from benchmarks.load import latencies_us
 from benchmarks.raw import EchoClient, echo_server
+from benchmarks.service import Service, serving
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import MemoryClient
 
@@ -41,13 +38,8 @@ def pushing(service: Service) -> list[Row]:
 
 def main() -> bool:
     """Measure and print one table."""
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        service = Service(Path(name) / "data")
-        service.start()
-        try:
-            rows = pushing(service)
-        finally:
-            service.stop()
+    with serving() as service:
+        rows = pushing(service)
     return show("Operational memory beside the raw limits of this machine", rows)
 
 

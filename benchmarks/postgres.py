@@ -25,8 +25,8 @@ from typing import Any
 
 import psycopg
 
-from benchmarks.core import Service
 from benchmarks.raw import raw_answer, raw_change, raw_row
+from benchmarks.service import Service
 from benchmarks.table import Row, at_least, at_most, p50, show
 from recollect import MemoryClient
 from recollect.orchestrator import idempotency, memory_vectors, rows

@@ -28,8 +28,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.core import Service
 from benchmarks.recall_sets import LabelledSet, Question, locomo, own_sets
+from benchmarks.service import Service
 from recollect import MemoryClient
 
 ROOT = "project:recall"

@@ -70,3 +70,8 @@ def medians(measure: Callable[[], dict[str, float]], rounds: int) -> dict[str, f
 def p50(samples: Sequence[float]) -> float:
     """The median of some samples."""
     return statistics.median(samples)
+
+
+def p99(samples: Sequence[float]) -> float:
+    """What all but a hundredth of some samples stay below."""
+    return sorted(samples)[int(len(samples) * 0.99)]
