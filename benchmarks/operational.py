@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.load import latencies_us
@@ -36,7 +37,7 @@ def pushing(service: Service) -> list[Row]:
     return [at_most("push_event, p50", found["push"], found["echo"], 2.0, "µs", "raw echo")]
 
 
-def main() -> bool:
+def main(arguments: Sequence[str] = ()) -> bool:
     """Measure and print one table."""
     with serving() as service:
         rows = pushing(service)

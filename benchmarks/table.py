@@ -49,8 +49,13 @@ def at_least(
     )
 
 
+SHOWN: list[tuple[str, Sequence[Row]]] = []
+"""Every table that this process has printed, for the program that runs all of them."""
+
+
 def show(title: str, rows: Sequence[Row]) -> bool:
     """Print the table; whether every bound is met."""
+    SHOWN.append((title, rows))
     table = Table(title=title)
     for heading in ("measurement", "measured", "beside", "ratio", "bound", ""):
         table.add_column(heading, overflow="fold")

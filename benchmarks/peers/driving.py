@@ -173,6 +173,8 @@ def measure(
         found["resident_bytes"] = resident_bytes(driver.pids())
         # What some say only of a running server.
         found |= {"durability": driver.durability, "note": driver.note, "clients": driver.clients}
+        if driver.version:
+            found["version"] = driver.version
     finally:
         driver.close()
     return found

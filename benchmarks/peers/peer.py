@@ -39,6 +39,8 @@ class Driver(Protocol):
     """What is on disk when an add is answered."""
     note: str
     """What else differs from the others, for the table."""
+    version: str
+    """Of the server itself, where that is not the version of the package."""
     clients: Literal["processes", "threads"]
     """What eight clients are: processes where there is a server, else threads of one process."""
 

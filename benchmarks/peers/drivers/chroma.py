@@ -50,6 +50,7 @@ class Session:
 class Driver:
     durability = "its SQLite log as shipped, which has no setting for it"
     note = ""
+    version = ""
     clients: Literal["processes", "threads"] = "processes"
 
     def open(self, folder: Path, data: Data) -> None:

@@ -44,6 +44,7 @@ def value_of(number: int) -> dict[str, Any]:
 class Driver:
     durability = "fsync before the answer (synchronous=FULL)"
     note = "in the process of its caller; its threads take turns"
+    version = ""
     clients: Literal["processes", "threads"] = "threads"
 
     def open(self, folder: Path, data: Data) -> None:

@@ -62,6 +62,7 @@ class Driver:
         "in the process of its caller, which takes a lock; filled through its vector store; "
         "leaves out what is less similar than 0"
     )
+    version = ""
     clients: Literal["processes", "threads"] = "threads"
 
     def open(self, folder: Path, data: Data) -> None:

@@ -42,6 +42,7 @@ class Session:
 class Driver:
     durability = "fsync before the answer"
     note = "an add makes its vector with the light embedder and its words searchable"
+    version = ""
     clients: Literal["processes", "threads"] = "processes"
 
     def open(self, folder: Path, data: Data) -> None:

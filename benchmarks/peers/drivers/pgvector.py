@@ -24,6 +24,7 @@ SEARCH = f"SELECT number, content, team FROM items ORDER BY vector <=> %s LIMIT 
 FILTERED = f"""
 SELECT number, content, team FROM items WHERE team = %s ORDER BY vector <=> %s LIMIT {K}
 """
+EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
 INDEXES = (
     "CREATE INDEX ON items (team)",
     "SET maintenance_work_mem = '512MB'",
@@ -63,6 +64,7 @@ def connect(url: str) -> Any:
 class Driver:
     durability = ""
     note = "one table with HNSW and an index of the filtered field"
+    version = ""
     clients: Literal["processes", "threads"] = "processes"
 
     def open(self, folder: Path, data: Data) -> None:
@@ -76,9 +78,11 @@ class Driver:
             connection.execute(TABLE)
             said = [
                 connection.execute(f"SHOW {name}").fetchone()
-                for name in ("fsync", "synchronous_commit")
+                for name in ("fsync", "synchronous_commit", "server_version")
             ]
-        fsync, synchronous = (str(value[0]) for value in said if value is not None)
+            [extension] = connection.execute(EXTENSION).fetchall()
+        fsync, synchronous, server = (str(value[0]) for value in said if value is not None)
+        self.version = f"{server.split()[0]} + {extension[0]}"
         durable = (fsync, synchronous) == ("on", "on")
         self.durability = "fsync before the answer" if durable else f"fsync {fsync}, {synchronous}"
 

@@ -51,6 +51,7 @@ def point(data: Data, number: int) -> Any:
 class Driver:
     durability = "a SQLite commit of each add, as shipped"
     note = "in the process of its caller, which takes a lock: it is not made for threads"
+    version = ""
     clients: Literal["processes", "threads"] = "threads"
 
     def open(self, folder: Path, data: Data) -> None:

@@ -44,6 +44,7 @@ def fields(data: Data, number: int) -> dict[str, Any]:
 class Driver:
     durability = "fsync before the answer (appendfsync always)"
     note = "hashes on a Unix socket; it has no search"
+    version = ""
     clients: Literal["processes", "threads"] = "processes"
 
     def open(self, folder: Path, data: Data) -> None:
@@ -60,7 +61,8 @@ class Driver:
         until = time.monotonic() + STARTED_WITHIN_S
         while True:
             try:
-                redis.Redis(unix_socket_path=self._socket).ping()
+                said: Any = redis.Redis(unix_socket_path=self._socket).info("server")
+                self.version = said["redis_version"]
                 return
             except redis.ConnectionError:
                 if time.monotonic() > until:
