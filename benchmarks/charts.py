@@ -60,46 +60,70 @@ def stores_of(found: Found, size: int) -> list[Found]:
     return [store for store in found["stores"] if store["size"] == size and "failed" not in store]
 
 
+def log(axis: Any, *, fine: bool = False) -> None:
+    """A logarithmic axis, with numbers as one writes them; fine ones where the range is small."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    name = axis.axis_name
+    (axis.axes.set_xscale if name == "x" else axis.axes.set_yscale)("log")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+    if fine:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+
+
+def colour_of(store: Found) -> str:
+    """Ours stands out."""
+    return COLOURS[0] if store["peer"] == "Recollect" else GREY
+
+
+def name_stores(axes: Sequence[Any], stores: Sequence[Found]) -> None:
+    """A line for each store in every one of the axes, named at the first."""
+    for axis in axes:
+        names = [store["peer"] for store in stores] if axis is axes[0] else [""] * len(stores)
+        axis.set_yticks(range(len(stores)), names)
+        axis.set_ylim(-0.6, len(stores) - 0.4)
+        axis.grid(axis="y", visible=False)
+
+
 def throughput(path: Path, found: Found, size: int) -> None:
     """Calls a second of eight clients, of each store."""
+    stores = stores_of(found, size)[::-1]
+    kinds = {"add": "adds", "search": "searches", "filtered": "filtered searches"}
 
     def draw(axes: Sequence[Any]) -> None:
-        for axis, (kind, title) in zip(
-            axes, (("add", "adds"), ("search", "searches"), ("filtered", "filtered")), strict=True
-        ):
-            shown = [store for store in stores_of(found, size) if store[kind]]
-            shown.reverse()
-            rates = [store[kind]["per_s"] for store in shown]
-            colours = [COLOURS[0] if store["peer"] == "Recollect" else GREY for store in shown]
-            bars = axis.barh([store["peer"] for store in shown], rates, color=colours)
-            axis.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=3, color=GREY)
-            axis.set_xscale("log")
-            axis.set_xlim(right=6 * max(rates, default=1))
+        for axis, (kind, title) in zip(axes, kinds.items(), strict=True):
+            log(axis.xaxis)
+            for place, store in enumerate(stores):
+                rate = store[kind]["per_s"] if store[kind] else 0.0
+                if rate:
+                    axis.barh(place, rate, color=colour_of(store))
+                label = f" {rate:,.0f}" if rate else " not offered"
+                axis.text(max(rate, 1), place, label, va="center")
+            highest = max((store[kind]["per_s"] for store in stores if store[kind]), default=1.0)
+            axis.set_xlim(1, 8 * highest)
             axis.set_title(f"{title} a second")
-            axis.grid(axis="y", visible=False)
+        name_stores(axes, stores)
 
     save(path, 3, draw, height=3.0)
 
 
 def latency(path: Path, found: Found, size: int) -> None:
     """From p50 to p99 of each kind of call, of each store."""
-    kinds = (("add", "add"), ("get", "get"), ("search", "search"), ("filtered", "filtered"))
+    stores = stores_of(found, size)[::-1]
 
     def draw(axes: Sequence[Any]) -> None:
-        for axis, (kind, title) in zip(axes, kinds, strict=True):
-            shown = [store for store in stores_of(found, size) if store[kind]]
-            shown.reverse()
-            for place, store in enumerate(shown):
-                ours = store["peer"] == "Recollect"
+        for axis, kind in zip(axes, ("add", "get", "search", "filtered"), strict=True):
+            log(axis.xaxis)
+            for place, store in enumerate(stores):
+                if not store[kind]:
+                    continue
                 p50, p99 = store[kind]["p50_ms"], store[kind]["p99_ms"]
-                colour = COLOURS[0] if ours else GREY
-                axis.plot([p50, p99], [place, place], color=colour, linewidth=3, alpha=0.6)
+                colour = colour_of(store)
+                axis.plot([p50, p99], [place, place], color=colour, linewidth=4, alpha=0.5)
                 axis.plot([p50], [place], "o", color=colour)
-            axis.set_yticks(range(len(shown)), [store["peer"] for store in shown])
-            axis.set_xscale("log")
-            axis.set_title(f"{title}, ms")
-            if axis is not axes[0] and len(shown) == len(stores_of(found, size)):
-                axis.set_yticklabels([])
+            axis.set_title(f"{kind}, ms")
+        name_stores(axes, stores)
 
     save(path, 4, draw, height=3.0)
 
@@ -114,8 +138,8 @@ def growth(path: Path, found: Found, operations: Sequence[str]) -> None:
             for operation, colour in zip(operations, COLOURS, strict=False):
                 values = [size[operation][name] for size in sizes]
                 axis.plot(numbers, values, "o-", color=colour, label=operation)
-            axis.set_xscale("log")
-            axis.set_yscale("log")
+            log(axis.xaxis)
+            log(axis.yaxis)
             axis.set_xlabel("memories")
             axis.set_title(f"{name.partition('_')[0]}, ms")
         axes[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -138,12 +162,12 @@ def weight(path: Path, found: Found) -> None:
         disk.plot(numbers, stored, "o-", color=COLOURS[1])
         disk.set_title("bytes on disk a memory")
         for axis in (memory, disk):
-            axis.set_yscale("log")
+            log(axis.yaxis, fine=True)
         ready.plot(numbers, [size["ready_s"] for size in sizes], "o-", color=COLOURS[2])
         ready.set_title("ready after start, s")
         ready.set_ylim(bottom=0)
         for axis in axes:
-            axis.set_xscale("log")
+            log(axis.xaxis)
             axis.set_xlabel("memories")
 
     save(path, 3, draw, height=3.0)
@@ -189,7 +213,7 @@ def soak(path: Path, found: Found) -> None:
                 color=colour,
                 label=name.partition("_")[0],
             )
-        took.set_yscale("log")
+        log(took.yaxis)
         took.set_title("latency, ms")
         took.legend()
         roles = list(dict.fromkeys(r for sample in found["memory"] for r in sample["rss"]))

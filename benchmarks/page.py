@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from benchmarks import charts, growth, results
 from benchmarks.peers import tables
@@ -73,14 +75,24 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |\n" for row in lines)
 
 
-def picture(name: str, title: str, draw: Any, *given: Any) -> str:
-    """Draw a chart; how the page shows it."""
-    path = CHARTS / f"{name}.svg"
-    draw(path, *given)
-    return f"\n![{title}]({path.relative_to(DOCS).as_posix()})\n"
+class Picture(msgspec.Struct, frozen=True):
+    """A chart, and how to draw it."""
+
+    name: str
+    title: str
+    draw: Callable[..., None]
+    given: tuple[Any, ...]
+
+    @property
+    def path(self) -> Path:
+        return CHARTS / f"{self.name}.svg"
 
 
-def peers(result: Result) -> Iterator[str]:
+def picture(name: str, title: str, draw: Callable[..., None], *given: Any) -> Picture:
+    return Picture(name, title, draw, given)
+
+
+def peers(result: Result) -> Iterator[str | Picture]:
     found = result.found
     for size in tables.sizes(found["stores"]):
         stores = [store for store in found["stores"] if store["size"] == size]
@@ -104,7 +116,7 @@ def peers(result: Result) -> Iterator[str]:
             yield picture(f"latency-{size}", title, charts.latency, found, size)
 
 
-def grown(result: Result) -> Iterator[str]:
+def grown(result: Result) -> Iterator[str | Picture]:
     found = result.found
     empty = found["empty"]["anonymous_bytes"]
     rows = []
@@ -138,7 +150,7 @@ def grown(result: Result) -> Iterator[str]:
     yield picture("weight", "Memory, disk and start-up", charts.weight, found)
 
 
-def recalled(result: Result) -> Iterator[str]:
+def recalled(result: Result) -> Iterator[str | Picture]:
     rows = [
         [
             *(entry["group"], str(entry["questions"]), entry["way"]),
@@ -152,7 +164,7 @@ def recalled(result: Result) -> Iterator[str]:
     yield picture("recall", "Recall@10 by set and way of asking", charts.recall, result.found)
 
 
-def soaked(result: Result) -> Iterator[str]:
+def soaked(result: Result) -> Iterator[str | Picture]:
     found = result.found
     back = [kill["back_s"] for kill in found["kills"] if kill["back_s"] is not None]
     longest = f", the longest after {max(back):.1f} s" if back else ""
@@ -168,7 +180,7 @@ def soaked(result: Result) -> Iterator[str]:
     yield picture("soak", "Throughput, latency and memory over time", charts.soak, found)
 
 
-def limits(result: Result) -> Iterator[str]:
+def limits(result: Result) -> Iterator[str | Picture]:
     headings = ["measurement", "measured", "beside", "ratio", "bound", ""]
     for section in result.found["sections"]:
         yield f"\n### {section['title']}\n\n"
@@ -194,17 +206,37 @@ SECTIONS = {
 }
 
 
-def render() -> None:
-    """Write the page and its charts; a part without results is left out and says so."""
-    parts = [HEAD]
+def parts() -> Iterator[str | Picture]:
+    """The page in order; a part without results says so."""
+    yield HEAD
     for program, (head, body) in SECTIONS.items():
-        parts.append(f"\n{head}\n")
+        yield f"\n{head}\n"
         result = results.read(program)
         if result is None:
-            parts.append("Not measured yet.\n")
+            yield "Not measured yet.\n"
             continue
-        parts += [taken(result), *body(result)]
-    PAGE.write_text("".join(parts))
+        yield taken(result)
+        yield from body(result)
+
+
+def text() -> str:
+    """The page as it should be, with its pictures by name."""
+    return "".join(
+        f"\n![{part.title}]({part.path.relative_to(DOCS).as_posix()})\n"
+        if isinstance(part, Picture)
+        else part
+        for part in parts()
+    )
+
+
+def render() -> None:
+    """Write the page and draw its charts, and no others."""
+    pictures = [part for part in parts() if isinstance(part, Picture)]
+    for picture in pictures:
+        picture.draw(picture.path, *picture.given)
+    for path in set(CHARTS.glob("*.svg")) - {picture.path for picture in pictures}:
+        path.unlink()
+    PAGE.write_text(text())
 
 
 def main() -> bool:

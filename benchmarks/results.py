@@ -70,7 +70,7 @@ def machine() -> dict[str, Any]:
         "processor": _first("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": os.cpu_count() or 1,
         "memory_gb": round(int((_first("/proc/meminfo", "MemTotal") or "0").split()[0]) / 2**20),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "load_at_start": LOAD_AT_START,
     }
 

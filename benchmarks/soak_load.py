@@ -71,7 +71,10 @@ class Agent:
                 took_us = (time.perf_counter_ns() - began) // 1000
                 self.noted.calls_us.setdefault(part, []).append(took_us)
             time.sleep(PAUSE_S)
+
+    def close(self) -> None:
         self._client.close()
+        self._http.close()
 
     def _text(self) -> str:
         seen = self._chance.getrandbits(40)
@@ -159,6 +162,7 @@ def _work(
     agent = Agent(number, endpoint, data, seed)
     began = time.monotonic()
     agent.run(began + seconds, lambda: int((time.monotonic() - began) / part_s))
+    agent.close()
     file.write_bytes(msgspec.msgpack.encode(agent.noted))
 
 
