@@ -11,7 +11,7 @@ from typing import Any
 
 GREY = "#7a7a7a"
 # Told apart also by those who see few colours (Okabe and Ito), evened out in lightness.
-COLOURS = ("#0a84d6", "#d9652b", "#12956f", "#b86aa3", "#a8811c", "#4f9ec4", "#8a7f78")
+COLOURS = ("#0a84d6", "#d9652b", "#12956f", "#b86aa3", "#a8811c", "#4796bc", "#8a7f78")
 WIDTH, HEIGHT = 9.0, 3.6
 STYLE: Any = {
     "svg.fonttype": "path",

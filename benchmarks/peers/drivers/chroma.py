@@ -48,7 +48,7 @@ class Session:
 
 
 class Driver:
-    durability = "its SQLite log as shipped, which has no setting for it"
+    durability = "fsync with each add, as shipped"
     note = ""
     version = ""
     clients: Literal["processes", "threads"] = "processes"

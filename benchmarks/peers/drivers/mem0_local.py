@@ -57,7 +57,7 @@ class Session:
 
 
 class Driver:
-    durability = "SQLite commits of Qdrant's local mode and of its history, as shipped"
+    durability = "fsync with each add, as shipped"
     note = (
         "in the process of its caller, which takes a lock; filled through its vector store; "
         "leaves out what is less similar than 0"

@@ -49,7 +49,7 @@ def point(data: Data, number: int) -> Any:
 
 
 class Driver:
-    durability = "a SQLite commit of each add, as shipped"
+    durability = "fsync with each add, as shipped"
     note = "in the process of its caller, which takes a lock: it is not made for threads"
     version = ""
     clients: Literal["processes", "threads"] = "threads"
