@@ -1,8 +1,8 @@
 """`python -m benchmarks`: everything that is measured, in one table, on one page.
 
-    python -m benchmarks            about 25 minutes on two cores
+    python -m benchmarks            10,000 items beside other stores, 100,000 memories
     python -m benchmarks --quick    small sizes: whether everything runs, not how fast it is
-    python -m benchmarks --full     100,000 items beside other stores, a million memories, the soak
+    python -m benchmarks --full     100,000 items as well, a million memories, the soak
 
 Each program can be run alone and at other sizes: `python -m benchmarks.search --sizes 1000000`.
 One that fails is said so, and the others go on. `--only core,peers` runs some of them.
