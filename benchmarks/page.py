@@ -144,7 +144,7 @@ def grown(result: Result) -> Iterator[str | Picture]:
         *("memory MB", "bytes each", "disk MB", "filled in s"),
     ]
     yield "\n" + markdown(headings, rows)
-    yield f"\nLatencies are p50 / p99 in ms. All of it took {found['took_s'] / 60:,.0f} minutes.\n"
+    yield f"\nLatencies are p50 / p99 in ms. All of it took {found['took_s'] / 60:,.1f} minutes.\n"
     title = "Latencies by the number of memories"
     yield picture("growth", title, charts.growth, found, growth.OPERATIONS)
     yield picture("weight", "Memory, disk and start-up", charts.weight, found)
