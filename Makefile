@@ -15,8 +15,9 @@ help:
 	@echo "make test     run the whole test suite"
 	@echo "make lint     check style and types"
 	@echo "make faults   try every promise by force, write docs/promises.md (FULL=1: the full counts)"
-	@echo "make soak     watch for growth under load, for SOAK_S seconds (300)"
-	@echo "make bench    measure against the raw limits of this machine"
+	@echo "make soak     watch for growth under load, for SOAK_S seconds (300), then with kills"
+	@echo "make bench    measure beside the raw limits and other stores, and write docs/benchmarks.md"
+	@echo "              (QUICK=1: does it run; FULL=1: a million memories and the soak as well)"
 	@echo "make docs     write the generated references anew"
 	@echo "make site     build the documentation site into build/site"
 	@echo "make lock     lock what pyproject.toml asks for; make audit: is any of it vulnerable?"
@@ -47,6 +48,10 @@ $(VENV)/.developing: $(VENV)/.installed requirements-dev.lock
 
 develop: $(VENV)/.developing
 
+$(VENV)/.measuring: $(VENV)/.developing
+	$(PIP) -e '.[bench]'
+	@touch $@
+
 install: $(VENV)/.installed
 
 up: install
@@ -66,9 +71,12 @@ faults: develop
 
 soak: develop
 	SOAK_S=$(or $(SOAK_S),300) $(BIN)/python -m pytest -s tests/system/whole/test_long_run.py
+	$(BIN)/python -m benchmarks.soak --minutes $(or $(SOAK_MINUTES),20)
 
-bench: develop
-	$(BIN)/python -m benchmarks
+# The other stores are installed into environments of their own, kept in the user's cache.
+bench: $(VENV)/.measuring
+	$(BIN)/python -m benchmarks.peers --install
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(FULL),--full)
 
 docs: develop
 	$(BIN)/python -m recollect.config.reference

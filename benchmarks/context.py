@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import random
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from benchmarks.core import Service
 from benchmarks.load import latencies_us
+from benchmarks.service import Service, serving, store
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import MemoryClient
 
@@ -48,22 +45,15 @@ def texts(seed: int) -> Iterator[str]:
         )
 
 
-def fill(client: MemoryClient, count: int) -> None:
-    """Store so many memories, a quarter of them as knowledge, the others in three tiers."""
-    made = texts(7)
-    for start in range(0, count, BATCH):
-        client.batch_add_memories(
-            [
-                {
-                    "content": next(made),
-                    "memory_tier": TIERS[n % 3],
-                    "memory_type": "knowledge" if n % 4 == 3 else "general",
-                    "namespace": "project:bench",
-                }
-                for n in range(start, min(start + BATCH, count))
-            ],
-            timeout=120,
-        )
+def memories() -> Iterator[dict[str, Any]]:
+    """Memories without end, a quarter of them knowledge, the others in three tiers."""
+    for n, text in enumerate(texts(7)):
+        yield {
+            "content": text,
+            "memory_tier": TIERS[n % 3],
+            "memory_type": "knowledge" if n % 4 == 3 else "general",
+            "namespace": "project:bench",
+        }
 
 
 def filters_of(tier: str) -> dict[str, Any]:
@@ -106,15 +96,10 @@ def main(arguments: list[str] | None = None) -> bool:
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        service = Service(Path(name) / "data")
-        service.start()
-        try:
-            with MemoryClient(service.endpoint) as client:
-                fill(client, given.memories)
-            rows = assembling(service, given.calls, given.rounds)
-        finally:
-            service.stop()
+    with serving() as service:
+        with MemoryClient(service.endpoint) as client:
+            store(client, itertools.islice(memories(), given.memories), BATCH)
+        rows = assembling(service, given.calls, given.rounds)
     return show(f"Context over {given.memories:,} memories in four tiers", rows)
 
 

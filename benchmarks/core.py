@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.load import latencies_us, throughput
+from benchmarks.load import ignore, latencies_us, throughput
 from benchmarks.raw import EchoClient, RawStore, echo_server
+from benchmarks.service import CONTENT, Service, folder, store
 from benchmarks.table import Row, at_least, at_most, medians, p50, show
 from recollect import MemoryClient
 
@@ -22,63 +22,6 @@ SECONDS = 2.0
 ROUNDS = 3
 DIMENSIONS = 256
 STARTUP_MEMORIES = 100_000
-CONTENT = (
-    "During the review on Thursday Anna and Bo agreed that the ingest service keeps its retry "
-    "queue in Redis, that deployments wait for the canary, and that number {} is on call."
-)
-
-
-class Service:
-    """An orchestrator process for measuring."""
-
-    def __init__(self, data: Path, embedder: str = "hashed") -> None:
-        self._data = data
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            # Compiled modules must be kept as on any user's machine, or start-up is not measured.
-            if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith("RECOLLECT_")
-        }
-        self.environment["RECOLLECT_EMBEDDING_PROVIDER"] = embedder
-
-    def start(self) -> float:
-        """Start and wait until it answers; the seconds that took."""
-        import socket
-
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-        started = time.perf_counter()
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "recollect",
-                "orchestrator",
-                "--data",
-                str(self._data),
-                "--bind",
-                self.endpoint,
-            ],
-            env=self.environment,
-            stderr=subprocess.DEVNULL,
-        )
-        with MemoryClient(self.endpoint) as client:
-            while time.perf_counter() - started < 60:
-                try:
-                    client.ping(timeout=0.2)
-                    return time.perf_counter() - started
-                except Exception:
-                    client.reset_circuit_breaker()
-        raise RuntimeError("the orchestrator did not start")
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(30)
 
 
 def reads(service: Service) -> list[Row]:
@@ -93,7 +36,7 @@ def reads(service: Service) -> list[Row]:
             with echo_server(answer) as echo_endpoint:
                 echo = EchoClient(echo_endpoint, request)
                 echo_us = p50(latencies_us(echo.call, 3000))
-                get_us = p50(latencies_us(lambda: _ignore(client.get_memory(next(turns))), 3000))
+                get_us = p50(latencies_us(lambda: ignore(client.get_memory(next(turns))), 3000))
                 echo_rate = throughput(
                     lambda _: EchoClient(echo_endpoint, request).call, CLIENTS, SECONDS
                 )
@@ -111,21 +54,17 @@ def reads(service: Service) -> list[Row]:
 
 def _getter(endpoint: str, ids: list[str]) -> Callable[[], None]:
     client, turns = MemoryClient(endpoint), itertools.cycle(ids)
-    return lambda: _ignore(client.get_memory(next(turns)))
+    return lambda: ignore(client.get_memory(next(turns)))
 
 
 def _adder(endpoint: str, number: int) -> Callable[[], None]:
     client, turns = MemoryClient(endpoint), itertools.count(number * 10**6)
-    return lambda: _ignore(client.add_memory(CONTENT.format(next(turns)), tags=["bench"]))
+    return lambda: ignore(client.add_memory(CONTENT.format(next(turns)), tags=["bench"]))
 
 
-def _ignore(answer: object) -> None:
-    """Nothing: the call itself is what is measured."""
-
-
-def writes(service: Service, folder: Path) -> list[Row]:
+def writes(service: Service, place: Path) -> list[Row]:
     """add_memory and batches beside the same rows written to SQLite by hand."""
-    raw = RawStore(folder / "raw", DIMENSIONS)
+    raw = RawStore(place / "raw", DIMENSIONS)
     counter = itertools.count()
 
     def raw_commit(size: int) -> None:
@@ -187,14 +126,12 @@ def writes(service: Service, folder: Path) -> list[Row]:
     ]
 
 
-def startup(folder: Path) -> list[Row]:
+def startup(place: Path, memories: int) -> list[Row]:
     """Ready with many memories, beside importing the same modules; the client's import."""
-    service = Service(folder / "startup")
+    service = Service(place / "startup")
     service.start()
     with MemoryClient(service.endpoint, timeout=120.0) as client:
-        for start in range(0, STARTUP_MEMORIES, 10_000):
-            items = [{"content": CONTENT.format(n)} for n in range(start, start + 10_000)]
-            client.batch_add_memories(items)
+        store(client, ({"content": CONTENT.format(n)} for n in range(memories)), 10_000)
     service.stop()
     environment = service.environment
 
@@ -213,7 +150,7 @@ def startup(folder: Path) -> list[Row]:
     found = medians(measure, 5)
     return [
         at_most(
-            f"ready with {STARTUP_MEMORIES:,} memories, beyond imports",
+            f"ready with {memories:,} memories, beyond imports",
             1000 * (found["ready"] - found["modules"]),
             2000,
             1.0,
@@ -237,19 +174,21 @@ def _python_s(script: str, environment: dict[str, str]) -> float:
     return time.perf_counter() - started
 
 
-def main() -> bool:
+def main(arguments: Sequence[str] = ()) -> bool:
     """Measure everything and print one table."""
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        folder = Path(name)
-        service = Service(folder / "data")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.core", description=__doc__)
+    parser.add_argument("--startup", type=int, default=STARTUP_MEMORIES, help="memories at start")
+    memories = parser.parse_args(arguments).startup
+    with folder() as place:
+        service = Service(place / "data")
         service.start()
         try:
-            rows = reads(service) + writes(service, folder)
+            rows = reads(service) + writes(service, place)
         finally:
             service.stop()
-        rows += startup(folder)
+        rows += startup(place, memories)
     return show("The core beside the raw limits of this machine", rows)
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main() else 1)
+    sys.exit(0 if main(sys.argv[1:]) else 1)

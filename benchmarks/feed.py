@@ -6,20 +6,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import zmq
 
-from benchmarks.core import Service
 from benchmarks.load import latencies_us
+from benchmarks.service import serving
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import AsyncMemoryClient, MemoryClient
 
@@ -168,13 +165,8 @@ def main(argv: list[str] | None = None) -> bool:
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--subscribers", type=int, default=SUBSCRIBERS)
     given = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        service = Service(Path(name) / "data")
-        service.start()
-        try:
-            rows = measured(service.endpoint, given.calls, given.subscribers)
-        finally:
-            service.stop()
+    with serving() as service:
+        rows = measured(service.endpoint, given.calls, given.subscribers)
     return show("The change feed beside the raw limits of this machine", rows)
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from benchmarks import gateway_grpc, gateway_mcp
-from benchmarks.core import CONTENT, Service
+from benchmarks.service import CONTENT, Service
 from benchmarks.table import Row, at_least, at_most, medians, p50, show
 from recollect import AsyncMemoryClient, MemoryClient
 
@@ -193,7 +193,7 @@ def _serve_bare(path: str, answer: bytes) -> None:
             runner.run(uvicorn.Server(config).serve(sockets=[listening]))
 
 
-def main() -> bool:
+def main(arguments: Sequence[str] = ()) -> bool:
     """Measure all ways in and show them; whether every bound is met."""
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"

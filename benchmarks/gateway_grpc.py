@@ -20,7 +20,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from benchmarks.core import CONTENT, Service
+from benchmarks.service import CONTENT, Service
 from benchmarks.table import Row, at_least, medians, show
 from recollect import MemoryClient
 from recollect.gateway.grpc.descriptors import Messages

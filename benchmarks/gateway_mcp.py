@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
 
-from benchmarks.core import Service
+from benchmarks.service import Service
 from benchmarks.table import Row, at_most, p50, show
 from recollect import MemoryClient
 

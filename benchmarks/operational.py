@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.core import Service
 from benchmarks.load import latencies_us
 from benchmarks.raw import EchoClient, echo_server
+from benchmarks.service import Service, serving
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import MemoryClient
 
@@ -39,15 +37,10 @@ def pushing(service: Service) -> list[Row]:
     return [at_most("push_event, p50", found["push"], found["echo"], 2.0, "µs", "raw echo")]
 
 
-def main() -> bool:
+def main(arguments: Sequence[str] = ()) -> bool:
     """Measure and print one table."""
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        service = Service(Path(name) / "data")
-        service.start()
-        try:
-            rows = pushing(service)
-        finally:
-            service.stop()
+    with serving() as service:
+        rows = pushing(service)
     return show("Operational memory beside the raw limits of this machine", rows)
 
 

@@ -28,9 +28,9 @@ from typing import Any
 import psutil
 import psycopg
 
-from benchmarks.core import Service
 from benchmarks.load import throughput
 from benchmarks.postgres_store import DIMENSIONS, RawStore, Server, listed, server, text
+from benchmarks.service import Service
 from benchmarks.table import Row, at_least, at_most, p50, show
 from recollect import MemoryClient
 from recollect.orchestrator.embedding.hashed import HashedEmbedder

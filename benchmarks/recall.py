@@ -28,8 +28,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.core import Service
+from benchmarks import results
 from benchmarks.recall_sets import LabelledSet, Question, locomo, own_sets
+from benchmarks.service import Service
 from recollect import MemoryClient
 
 ROOT = "project:recall"
@@ -163,6 +164,25 @@ def _figures(outcomes: Sequence[Outcome]) -> list[str]:
     return [f"{figure:.3f}" for figure in figures] + [f"{p50_ms:.1f}"]
 
 
+def summary(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Each set and way of asking, in figures."""
+    found = []
+    for group, way in dict.fromkeys((outcome.group, outcome.way) for outcome in outcomes):
+        chosen = [o for o in outcomes if (o.group, o.way) == (group, way)]
+        firsts = [outcome.first() for outcome in chosen]
+        found.append(
+            {
+                "group": group,
+                "way": way,
+                "questions": len(chosen),
+                **{f"recall_at_{k}": mean_recall(chosen, k) for k in (5, 10, 20)},
+                "mrr": statistics.mean(1 / place if place else 0.0 for place in firsts),
+                "p50_ms": statistics.median(outcome.took_ms for outcome in chosen),
+            }
+        )
+    return found
+
+
 def mean_recall(outcomes: Sequence[Outcome], k: int) -> float:
     """Recall@k, each question counting alike."""
     return statistics.mean(outcome.recall(k) for outcome in outcomes)
@@ -223,6 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> bool:
         sets = [*locomo(options.locomo), *sets]
     outcomes = measure(sets, together=options.together)
     show(outcomes, kinds=options.kinds)
+    results.keep("recall", {"sets": summary(outcomes)})
     return met(outcomes)
 
 

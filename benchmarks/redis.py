@@ -24,8 +24,8 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.core import CONTENT, Service
 from benchmarks.load import latencies_us
+from benchmarks.service import CONTENT, Service
 from benchmarks.table import Row, at_most, p50, show
 from recollect import MemoryClient
 from recollect.config.settings import EmbeddingSettings, RedisSettings, Settings, StorageSettings

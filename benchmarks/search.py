@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +19,19 @@ from typing import Any
 
 import apsw
 
-from benchmarks.ann import SLICE_ROWS, bare_search, clustered, rate, slices
-from benchmarks.core import Service, _ignore
+from benchmarks.ann import bare_search, clustered, rate, slices
 from benchmarks.lexical import Language, Memory
-from benchmarks.load import latencies_us, throughput
+from benchmarks.load import ignore, latencies_us, throughput
 from benchmarks.raw import EchoClient, echo_server
-from benchmarks.table import Row, at_least, at_most, p50, show
+from benchmarks.service import (
+    Service,
+    anonymous_bytes,
+    folder,
+    replace_vectors,
+    settle,
+    store,
+)
+from benchmarks.table import Row, at_least, at_most, p50, p99, show
 from recollect import MemoryClient
 from recollect.models.locating import find
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
@@ -37,7 +42,6 @@ from recollect.orchestrator.search.vectors.ivf import coded_query
 from recollect.orchestrator.storage.listed import numbers
 
 DIMENSIONS = 384
-BATCH = 5_000
 QUESTIONS = 400
 CALLS = 1_000
 CLIENTS = 8
@@ -47,45 +51,28 @@ DEPTH = 100
 WORDS_MS_MAX = {100_000: 10.0, 1_000_000: 40.0}
 MODEL = "all-MiniLM-L6-v2"
 MODEL_MEMORIES = 3_000
-SETTLED_WITHIN_S = 1_800.0
-
-
-def p99(samples: list[float]) -> float:
-    return sorted(samples)[int(len(samples) * 0.99)]
 
 
 def fill(endpoint: str, memories: Iterator[Memory]) -> None:
-    """Store memories in batches, as an importer would."""
+    """Store memories, and wait until they are indexed."""
     with MemoryClient(endpoint, timeout=120.0) as client:
-        while batch := list(itertools.islice(memories, BATCH)):
-            client.batch_add_memories(
-                [
-                    {
-                        "content": memory.content,
-                        "namespace": memory.namespace,
-                        "metadata": {"speaker": memory.author},
-                    }
-                    for memory in batch
-                ]
-            )
+        store(client, map(item, memories))
         settle(client)
 
 
-def settle(client: MemoryClient) -> None:
-    """Wait until all is embedded and every segment is built."""
-    until = time.monotonic() + SETTLED_WITHIN_S
-    while time.monotonic() < until:
-        stats = client.stats()
-        if not stats["embedding"]["waiting"] and not stats["index"]["building"]:
-            return
-        time.sleep(0.25)
-    raise RuntimeError("the index was not built in time")
+def item(memory: Memory) -> dict[str, Any]:
+    """A generated memory as it is sent."""
+    return {
+        "content": memory.content,
+        "namespace": memory.namespace,
+        "metadata": {"speaker": memory.author},
+    }
 
 
 def asking(endpoint: str, call: Callable[[MemoryClient, Any], object], asked: list[Any]) -> Any:
     """A call that asks one thing after another."""
     client, turns = MemoryClient(endpoint, timeout=60.0), itertools.cycle(asked)
-    return lambda: _ignore(call(client, next(turns)))
+    return lambda: ignore(call(client, next(turns)))
 
 
 def by_vector(client: MemoryClient, vector: list[float]) -> object:
@@ -94,29 +81,6 @@ def by_vector(client: MemoryClient, vector: list[float]) -> object:
 
 def by_words(client: MemoryClient, question: str) -> object:
     return client.search_memory(question, limit=K)
-
-
-def anonymous_bytes(pid: int) -> int:
-    """Resident memory of a process beyond files in the page cache."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return 1024 * int(line.split()[1])
-    return 0
-
-
-def replace_vectors(data: Path, size: int) -> None:
-    """Put clustered vectors in the place of the stored ones, and have the index made anew."""
-    connection = apsw.Connection(str(data / "recollect.db"))
-    with connection:
-        nums = [num for (num,) in connection.execute("SELECT num FROM vectors ORDER BY num")]
-        for start, (_, vectors) in zip(range(0, size, SLICE_ROWS), slices(size), strict=True):
-            part = zip(nums[start : start + SLICE_ROWS], vectors, strict=True)
-            connection.executemany(
-                "UPDATE vectors SET vector = ? WHERE num = ?",
-                [(vector.tobytes(), num) for num, vector in part],
-            )
-    connection.close()
-    shutil.rmtree(data / "index")
 
 
 def opened_index(data: Path) -> FaissIndex:
@@ -132,10 +96,10 @@ def opened_index(data: Path) -> FaissIndex:
     return index
 
 
-def large(size: int, folder: Path) -> list[Row]:
+def large(size: int, place: Path) -> list[Row]:
     """Vectors, words, start-up and memory at one size."""
     language = Language(size)
-    service = Service(folder / "data")
+    service = Service(place / "data")
     service.environment["RECOLLECT_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
     service.start()
     empty = anonymous_bytes(service.pid)
@@ -153,7 +117,7 @@ def large(size: int, folder: Path) -> list[Row]:
     questions = [language.question(memory) for memory in sample]
     service.stop()
     # Vectors of a light embedder lie unlike those of a model, so others take their place.
-    replace_vectors(folder / "data", size)
+    replace_vectors(place / "data", itertools.chain.from_iterable(v for _, v in slices(size)))
     vectors = clustered(QUESTIONS, 2)
     asked = [[float(x) for x in vector] for vector in vectors]
     service.start()
@@ -161,11 +125,11 @@ def large(size: int, folder: Path) -> list[Row]:
         settle(client)
     service.stop()
 
-    index = opened_index(folder / "data")
+    index = opened_index(place / "data")
     coded = [coded_query(vector) for vector in vectors]
     raw = bare_search(index, None)
     turns = itertools.cycle(coded)
-    raw_us = p50(latencies_us(lambda: _ignore(raw(next(turns))), CALLS))
+    raw_us = p50(latencies_us(lambda: ignore(raw(next(turns))), CALLS))
     raw_rate = rate(raw, coded)
     index.close()
     del index
@@ -203,7 +167,7 @@ def large(size: int, folder: Path) -> list[Row]:
     ]  # fmt: skip
 
 
-def with_model(folder: Path) -> list[Row]:
+def with_model(place: Path) -> list[Row]:
     """Recall and ingest with the local model, beside its parts run alone."""
     installed = find(MODEL)
     if installed is None:
@@ -213,12 +177,12 @@ def with_model(folder: Path) -> list[Row]:
     memories = list(language.memories(2 * MODEL_MEMORIES))
     first, second = memories[:MODEL_MEMORIES], memories[MODEL_MEMORIES:]
     questions = [language.question(memory) for memory in first[:: MODEL_MEMORIES // QUESTIONS]]
-    service = Service(folder / "model", "local")
+    service = Service(place / "model", "local")
     service.start()
     fill(service.endpoint, iter(first))
 
     turns = itertools.cycle(questions)
-    model_us = p50(latencies_us(lambda: _ignore(embedder.embed_now([next(turns)])), CALLS // 2, 20))
+    model_us = p50(latencies_us(lambda: ignore(embedder.embed_now([next(turns)])), CALLS // 2, 20))
     vectors = [[float(x) for x in embedder.embed_now([question])[0]] for question in questions]
     # As deep as recall asks.
     near_us = p50(
@@ -238,7 +202,7 @@ def with_model(folder: Path) -> list[Row]:
     with MemoryClient(service.endpoint, timeout=60.0) as client:
         recall_us = p50(
             latencies_us(
-                lambda: _ignore(client.recall(f"{next(turns)} {next(fresh)}")), CALLS // 2, 20
+                lambda: ignore(client.recall(f"{next(turns)} {next(fresh)}")), CALLS // 2, 20
             )
         )
     texts = [memory.content for memory in second]
@@ -307,11 +271,11 @@ def main(arguments: list[str]) -> bool:
     options = parser.parse_args(arguments)
     rows: list[Row] = []
     for size in (int(size) for size in options.sizes.split(",") if size):
-        with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-            rows += large(size, Path(name))
+        with folder() as place:
+            rows += large(size, place)
     if not options.no_model:
-        with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-            rows += with_model(Path(name))
+        with folder() as place:
+            rows += with_model(place)
     return show("Search through the service, beside its raw parts", rows)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.core import CONTENT, Service, _ignore
-from benchmarks.load import latencies_us
+from benchmarks.load import ignore, latencies_us
 from benchmarks.raw import EchoClient, echo_server, raw_answer, raw_change
+from benchmarks.service import CONTENT, folder, serving, store
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import MemoryClient
 from recollect.orchestrator import idempotency
@@ -38,7 +36,6 @@ from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.sqlite import SqliteSession
 
 MEMORIES = 100_000
-BATCH = 5_000
 ROUNDS = 3
 CALLS = 500
 FACTOR = 3.0
@@ -121,13 +118,13 @@ class RawCopy:
 
 def fill(client: MemoryClient, memories: int) -> None:
     """The memories, a namespace of a hundred among them, and a key of ten versions."""
-    for start in range(0, memories, BATCH):
-        client.batch_add_memories(
-            [
-                {"content": CONTENT.format(n), "namespace": f"project:bench:n{n % 1_000}"}
-                for n in range(start, start + BATCH)
-            ]
-        )
+    store(
+        client,
+        (
+            {"content": CONTENT.format(n), "namespace": f"project:bench:n{n % 1_000}"}
+            for n in range(memories)
+        ),
+    )
     client.batch_add_memories(
         [{"content": CONTENT.format(n)} for n in range(100)], namespace=NAMESPACE
     )
@@ -179,8 +176,8 @@ def compared(name: str, request: dict[str, Any], call: Call, bare: Call) -> Row:
             echo_us = p50(latencies_us(EchoClient(endpoint, request).call, CALLS))
         return {
             "echo": echo_us,
-            "bare": p50(latencies_us(lambda: _ignore(bare()), CALLS, warmup=50)),
-            "call": p50(latencies_us(lambda: _ignore(call()), CALLS, warmup=50)),
+            "bare": p50(latencies_us(lambda: ignore(bare()), CALLS, warmup=50)),
+            "call": p50(latencies_us(lambda: ignore(call()), CALLS, warmup=50)),
         }
 
     found = medians(measure, ROUNDS)
@@ -223,20 +220,14 @@ def main(arguments: Sequence[str] = ()) -> bool:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sharing")
     parser.add_argument("--memories", type=int, default=MEMORIES)
     memories = parser.parse_args(arguments).memories
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
-        folder = Path(name)
-        service = Service(folder / "data")
-        service.start()
-        try:
-            with MemoryClient(service.endpoint, timeout=120.0) as client:
-                fill(client, memories)
-                copy = Path(client.backup(str(folder / "copy"))["path"]) / DATABASE_NAME
-                raw = RawCopy(copy)
-                found = [compared(name, *parts) for name, parts in operations(client, raw).items()]
-                raw.close()
-            found.append(concurrent_sessions(service.endpoint))
-        finally:
-            service.stop()
+    with serving() as service, folder() as place:
+        with MemoryClient(service.endpoint, timeout=120.0) as client:
+            fill(client, memories)
+            copy = Path(client.backup(str(place / "copy"))["path"]) / DATABASE_NAME
+            raw = RawCopy(copy)
+            found = [compared(name, *parts) for name, parts in operations(client, raw).items()]
+            raw.close()
+        found.append(concurrent_sessions(service.endpoint))
     return show(f"Sharing, over {memories:,} memories", found)
 
 

@@ -49,8 +49,13 @@ def at_least(
     )
 
 
+SHOWN: list[tuple[str, Sequence[Row]]] = []
+"""Every table that this process has printed, for the program that runs all of them."""
+
+
 def show(title: str, rows: Sequence[Row]) -> bool:
     """Print the table; whether every bound is met."""
+    SHOWN.append((title, rows))
     table = Table(title=title)
     for heading in ("measurement", "measured", "beside", "ratio", "bound", ""):
         table.add_column(heading, overflow="fold")
@@ -70,3 +75,8 @@ def medians(measure: Callable[[], dict[str, float]], rounds: int) -> dict[str, f
 def p50(samples: Sequence[float]) -> float:
     """The median of some samples."""
     return statistics.median(samples)
+
+
+def p99(samples: Sequence[float]) -> float:
+    """What all but a hundredth of some samples stay below."""
+    return sorted(samples)[int(len(samples) * 0.99)]

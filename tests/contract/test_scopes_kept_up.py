@@ -86,3 +86,19 @@ def test_a_trimmed_journal_hides_no_change(filled: World) -> None:
     world(ops.AddMemory("Common fact", metadata={"kind": "common"}))
     assert world(ops.TrimJournal(7.0))["complete"]
     assert len(found(world, RARE)) == 4
+
+
+def test_words_are_found_in_a_scope_that_leaves_few_after_every_change(filled: World) -> None:
+    world = filled
+
+    def by_words(query: str) -> set[str]:
+        results = world(ops.Recall(query, 50, RARE, explain=True))["results"]
+        return {r["content"] for r in results if r["explanation"].get("lexical", 0) > 0}
+
+    assert "Rare fact 1" in by_words("rare fact 1")
+    [moved] = world(ops.ListMemories(namespace="user:many", limit=1))["memories"]
+    assert moved["content"] not in by_words(moved["content"])
+    world(ops.UpdateMemory(moved["id"], {"metadata": {"kind": "rare"}}))
+    assert moved["content"] in by_words(moved["content"])
+    world(ops.UpdateMemory(moved["id"], {"metadata": {"kind": "common"}}))
+    assert moved["content"] not in by_words(moved["content"])

@@ -14,7 +14,7 @@ from recollect.orchestrator.embedding.passages import best_similarities
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow, strength_at
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
-from recollect.orchestrator.search.lexical import LexicalIndex
+from recollect.orchestrator.search.lexical import LexicalIndex, Matches
 from recollect.orchestrator.search.neighbours import AFTER, BEFORE
 from recollect.orchestrator.search.ranking import Candidate
 from recollect.orchestrator.search.scope import Scope
@@ -58,15 +58,27 @@ class Gathering:
         self, session: Session, words: str, scope: Scope, depth: int
     ) -> list[tuple[int, float]]:
         """The best by their words."""
-        home = self._nearest.home(session, scope)
-        return self._lexical.find(session, words, scope.condition, depth, 0, home)
+        matches = self._lexical.match(session, words, self._nearest.home(session, scope))
+        return self._best(session, matches, scope, depth)
 
     def by_words_in_each(
         self, session: Session, words: str, scopes: Sequence[Scope], depth: int
     ) -> list[list[tuple[int, float]]]:
         """The best by their words in each of some scopes of one namespace; matched only once."""
         matches = self._lexical.match(session, words, self._nearest.home(session, scopes[0]))
-        return [matches.best(scope.condition, depth) for scope in scopes]
+        return [self._best(session, matches, scope, depth) for scope in scopes]
+
+    def _best(
+        self, session: Session, matches: Matches, scope: Scope, depth: int
+    ) -> list[tuple[int, float]]:
+        """The best matches of a scope. Where it leaves little, every match would have to be looked
+        at to find that few or none of them fit, so what it leaves is listed first."""
+        few = self._nearest.few(session, scope)
+        if few is None:
+            return matches.best(scope.condition, depth)
+        if not len(few):
+            return []
+        return matches.best(scope.condition, min(depth, len(few)), 0, few.tolist())
 
     def gather(
         self,

@@ -13,13 +13,17 @@ from collections.abc import Sequence
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import Scope
-from recollect.orchestrator.search.scopes import HOME_NUMS_MAX, Estimate, Hits, Scopes
+from recollect.orchestrator.search.scopes import (
+    HOME_NUMS_MAX,
+    WEAK_SHARE,
+    Estimate,
+    Hits,
+    Scopes,
+)
 from recollect.orchestrator.search.vectors import Held, Numbers, VectorIndex
 from recollect.orchestrator.storage.interface import Session
 
 SELECT_AMONG = "SELECT num FROM memories WHERE num IN ({marks}) AND {condition}"
-WEAK_SHARE = 0.1
-"""A scope that leaves at least this share of all is searched inside the index."""
 MARKS_MAX = 1_000
 
 

@@ -27,6 +27,8 @@ SELECT count(*), coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)
 FROM memories WHERE num IN ({marks})
 """
 SAMPLE_NUMS = 256
+WEAK_SHARE = 0.1
+"""A scope that leaves at least this share of all is not listed: most of what is found fits it."""
 HOME_NUMS_MAX = 20_000
 """A namespace of no more memories is ranked by how common words are within it."""
 LISTS_KEPT_MAX = 1_024
@@ -66,6 +68,11 @@ class Nearest(Protocol):
 
     def home(self, session: Session, scope: Scope) -> Numbers | None:
         """The memories of the scope's namespace, in ascending order; None if they are many."""
+        ...
+
+    def few(self, session: Session, scope: Scope) -> Numbers | None:
+        """What is in a scope that leaves little, in ascending order; None if it leaves much. Some
+        that did fit may be among them."""
         ...
 
     def at_hand(self, scope: Scope, seq: int) -> bool:
@@ -120,6 +127,13 @@ class Scopes:
         if scope.namespace is None:
             return None
         return self.listed(session, scope.namespace, HOME_NUMS_MAX)
+
+    def few(self, session: Session, scope: Scope) -> Numbers | None:
+        """What is in a scope that leaves little, in ascending order; None if it leaves much. Some
+        that did fit may be among them."""
+        if scope.narrow is None or self.estimate(session, scope.narrow).share >= WEAK_SHARE:
+            return None
+        return self.listed(session, scope.narrow)
 
     def estimate(self, session: Session, condition: Condition) -> Estimate:
         """About how much of all memories fits a condition."""
