@@ -76,6 +76,8 @@ def mcp(
 
     It talks over stdin and stdout with the client, and with the orchestrator that `recollect up`
     started; while none runs, each answer says so. Paste the lines below into your client.
+
+    For example: `recollect mcp --agent editor --namespace project:apollo`
     """
     with reporting(show_failure):
         settings = options.settings_from(config, data)
@@ -101,3 +103,12 @@ def mcp(
         # Nothing is lost: what was sent to the orchestrator is done there.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         stdio.run(find, timeout_s=gateway.timeout_s, tokens_max=gateway.mcp_tokens_max, given=given)
+
+
+served = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+served.command("mcp", cls=McpCommand)(mcp)
