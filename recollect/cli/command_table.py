@@ -203,6 +203,11 @@ PANELS: dict[str, tuple[Entry, ...]] = {
             "Look for trouble, and say what to do about it. Changes nothing; works while all runs.",
         ),
         Entry(
+            "explain",
+            "explain_command:explain",
+            "Say what an error code means, why it happens, and what to do about it.",
+        ),
+        Entry(
             "audit",
             "audit_commands:audit",
             "Show who did what, the latest first; or verify that nobody changed the log.",

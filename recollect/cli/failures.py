@@ -26,14 +26,23 @@ USAGE = 2
 # What to do about an error whose message does not say it already.
 ADVICE = {
     "not_found": "`recollect list` shows what there is.",
-    "already_exists": "Choose another key, or read the one that is there.",
     "unauthenticated": "Commands take --key-file FILE, and a bearer key from RECOLLECT_BEARER. On "
     "the machine of the orchestrator, RECOLLECT_DATA=<its data folder> is enough.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
     "embedder_unavailable": "Words still find: use `recollect search` without --semantic.",
     "storage_failed": "`recollect doctor` looks into the database.",
-    "internal": "The orchestrator's log has the details.",
+    "internal": "`recollect logs` has the details.",
+    "limit_exceeded": "Ask for less at once, or raise that limit in the configuration.",
+    "path_refused": "Set documents.roots, in the configuration of the orchestrator, to the folders "
+    "that may be read.",
+}
+
+# What to do about an option that says how to come in, by the name of its field.
+WRONG_OPTION = {
+    "endpoint": "It is --endpoint, or else RECOLLECT_ENDPOINT.",
+    "key_file": "It is --key-file, or else RECOLLECT_KEY_FILE; `recollect keys new NAME` makes "
+    "a key.",
 }
 
 DAMAGED = (
@@ -93,7 +102,9 @@ def explained(error: Exception) -> Failure | None:
     if name == "recollect.orchestrator.process.NobodyKnown":
         return Failure("nobody_known", str(error), exit_code=USAGE)
     if name == "recollect.protocol.key_files.BadKeyFile":
-        return Failure("bad_key_file", str(error))
+        return Failure(
+            "bad_key_file", str(error), "Check the path; `recollect keys new NAME` makes a new key."
+        )
     if name == "recollect.orchestrator.data_folder.FolderInUse":
         return Failure("folder_in_use", str(error))
     if name == "recollect.health.process.AlreadyWatched":
@@ -113,16 +124,20 @@ def explained(error: Exception) -> Failure | None:
             "Check storage.url, and that the server runs.",
         )
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        reason = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename else ""
         return Failure(
-            "os_error", f"The system refused: {error}.", "Check the path and who may use it."
+            "os_error",
+            f"The system refused: {reason}{where}.",
+            "Check the path and who may use it.",
         )
     return None
 
 
 def _of_a_call(error: RecollectError) -> Failure:
     field = error.details.get("field") if isinstance(error, InvalidArgument) else None
-    wrong_option = field in ("endpoint", "key_file")
-    advice = "" if wrong_option else ADVICE.get(error.code, "")
+    wrong_option = field in WRONG_OPTION
+    advice = WRONG_OPTION[field] if wrong_option else ADVICE.get(error.code, "")
     if error.code == "not_found":
         if "receipt_id" in error.details:
             advice = "Each context comes with its receipt; who was given it may replay it."

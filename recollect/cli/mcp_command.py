@@ -91,9 +91,10 @@ def mcp(
             from recollect.gateway.mcp.speaking import Given
         except ModuleNotFoundError as missing:
             raise Failure(
-                "missing_extra",
-                f"MCP needs the package {missing.name}.",
-                "pip install 'recollect[gateway]'",
+                "extra_missing",
+                f"MCP needs the package {(missing.name or '').partition('.')[0]}, which is not "
+                "installed.",
+                "pip install 'recollect[gateway]' brings it.",
                 exit_code=USAGE,
             ) from missing
         given = Given(agent, session, bearer_or_default(bearer), namespace)
