@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from recollect._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from recollect.client import AsyncMemoryClient, Breaker, MemoryClient, Pool, Retry, Timeouts
     from recollect import errors
+    from recollect.client import AsyncMemoryClient, Breaker, MemoryClient, Pool, Retry, Timeouts
     from recollect.errors import RecollectError
 
 __all__ = [

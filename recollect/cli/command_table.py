@@ -21,6 +21,11 @@ class Entry(NamedTuple):
 PANELS: dict[str, tuple[Entry, ...]] = {
     "Run": (
         Entry(
+            "demo",
+            "demo_command:demo",
+            "See it remember, forget and survive a crash, on sample data; nothing is left of it.",
+        ),
+        Entry(
             "up",
             "process_commands:up",
             "Start everything on this machine, and keep it running until Ctrl-C.",

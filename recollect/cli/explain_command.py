@@ -12,7 +12,8 @@ from recollect.cli import options
 from recollect.cli.failures import USAGE, Failure, reporting
 from recollect.cli.output import bare_table, note, out, print_json, show_failure
 from recollect.protocol.errors import BY_CODE as CLASSES
-from recollect.protocol.explanations import BY_CODE, CHAPTERS, Explanation, nearest
+from recollect.protocol.explanations import BY_CODE, CHAPTERS, nearest
+from recollect.protocol.explanations.explanation import Explanation
 
 
 def explain(

@@ -135,7 +135,7 @@ def explained(error: Exception) -> Failure | None:
 
 
 def _of_a_call(error: RecollectError) -> Failure:
-    field = error.details.get("field") if isinstance(error, InvalidArgument) else None
+    field = str(error.details.get("field")) if isinstance(error, InvalidArgument) else ""
     wrong_option = field in WRONG_OPTION
     advice = WRONG_OPTION[field] if wrong_option else ADVICE.get(error.code, "")
     if error.code == "not_found":

@@ -239,7 +239,7 @@ recollect.protocol.errors.TransitionRefused: Session … is archived and cannot 
         ),
         ("None, as a rule: the scheduler acquires it anew, and a run goes on where it was.",),
         """\
-recollect.protocol.errors.LeaseLost: The lease 'scheduler' is not held by the token 7 any more: …""",
+recollect.protocol.errors.LeaseLost: The lease 'scheduler' is not held by the token 7 any …""",
     ),
     Explanation(
         "idempotency_conflict",
