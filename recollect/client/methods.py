@@ -23,6 +23,7 @@ from typing import (
 
 import msgspec
 
+from recollect.client.examples import EXAMPLES
 from recollect.protocol import operations as ops
 from recollect.protocol.operation import Operation, result_of
 
@@ -101,7 +102,10 @@ class Either(Generic[P, R, Q, S]):
     def __init__(self, by_id: Callable[P, Operation[R]], by_key: Callable[Q, Operation[S]]) -> None:
         self.operation = cast("type[Operation[R]]", by_id)
         self.by_key = cast("type[Operation[S]]", by_key)
-        self.__doc__ = f"{self.operation.__doc__} Or by key: {self.by_key.__doc__}"
+        example = EXAMPLES[self.operation.spec.name]
+        self.__doc__ = (
+            f"{self.operation.__doc__} Or by key: {self.by_key.__doc__}\n\nExample:\n    {example}"
+        )
 
         def function(client: Caller, /, *args: Any, **kwargs: Any) -> Any:
             keyed = "namespace" in kwargs or (args and isinstance(args[0], str) and ":" in args[0])
@@ -157,13 +161,15 @@ def _signature_of(operation: type[Operation[Any]]) -> Signature:
 
 
 def _doc_of(operation: type[Operation[Any]], names: Iterable[str]) -> str:
-    """The operation's description, and a line for each argument that has one."""
+    """The operation's description, a line for each argument that has one, and an example."""
     lines = [(operation.__doc__ or "").strip(), ""]
     hints = get_type_hints(operation, include_extras=True)
     for name in names:
         for meta in getattr(hints.get(name), "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.description:
                 lines.append(f"{name}: {meta.description}")
+    if example := EXAMPLES.get(operation.spec.name):
+        lines += ["", "Example:", f"    {example}"]
     return "\n".join(lines).strip()
 
 

@@ -60,7 +60,8 @@ def test_an_interrupted_demo_cleans_up(tmp_path: Path, number: signal.Signals) -
     try:
         wait_for(lambda: "The first result" in output.read_text(), output.read_text)
         children = psutil.Process(demo.pid).children(recursive=True)
-        assert children and [*folder.iterdir()]
+        assert children, output.read_text()
+        assert list(folder.iterdir()) != []
         demo.send_signal(number)
         assert demo.wait(ENDS_WITHIN_S) == 130
     finally:
