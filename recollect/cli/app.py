@@ -10,7 +10,7 @@ import typer
 
 from recollect._version import VERSION
 from recollect.cli import INTERRUPTED
-from recollect.cli.late_commands import TopGroup
+from recollect.cli.late_commands import HELP_NAMES, TopGroup
 
 app = typer.Typer(
     name="recollect",
@@ -18,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_NAMES},
 )
 
 

@@ -273,8 +273,8 @@ BY_NAME = {entry.name: entry for entries in PANELS.values() for entry in entries
 
 EXIT_CODES = {
     0: "it is done",
-    1: "it failed: the error says why, and `recollect explain CODE` tells more",
-    2: "the call, the configuration or the installation is wrong; nothing was done",
+    1: "it failed or was refused: the error says why, and `recollect explain CODE` tells more",
+    2: "the command line, the configuration or the installation is wrong; nothing was begun",
     130: "it was interrupted, by Ctrl-C",
 }
 """What every command ends with; one that says more by its code says so in its help."""

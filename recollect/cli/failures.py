@@ -61,6 +61,17 @@ LISTED_BY = {
 }
 
 
+# Which extra brings a package that a command may find missing.
+EXTRAS = {
+    **dict.fromkeys(("apsw", "faiss", "numpy", "rich", "structlog", "yaml"), "server"),
+    **dict.fromkeys(("apscheduler", "httpx", "prometheus_client", "redis"), "server"),
+    **dict.fromkeys(("onnxruntime", "starlette", "tokenizers", "uvicorn"), "server"),
+    "mcp": "gateway",
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
+}
+
+
 class Failure(Exception):
     """A command that could not do its work: what happened, what to do, and a stable code."""
 
@@ -96,6 +107,8 @@ def explained(error: Exception) -> Failure | None:
         return _of_a_call(error)
     if isinstance(error, zmq.ZMQError):
         return _of_binding(error)
+    if isinstance(error, ImportError):
+        return _of_a_missing_package(error)
     name = f"{type(error).__module__}.{type(error).__name__}"
     if name == "recollect.config.problems.ConfigError":
         return _of_config(error)
@@ -150,6 +163,20 @@ def _of_a_call(error: RecollectError) -> Failure:
         advice,
         exit_code=USAGE if wrong_option else FAILED,
         **error.details,
+    )
+
+
+def _of_a_missing_package(error: ImportError) -> Failure | None:
+    """What to install, if it is a package that an extra brings."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return Failure(
+        "extra_missing",
+        f"This needs the package {package}, which is not installed.",
+        f"pip install 'recollect[{EXTRAS[package]}]' brings it.",
+        exit_code=USAGE,
+        package=package,
     )
 
 

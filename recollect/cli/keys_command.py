@@ -33,6 +33,7 @@ from recollect.protocol.operations import (
 keys = typer.Typer(
     name="keys",
     help="Make keys, and say what their holders may do.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -12,6 +12,8 @@ from typer.core import TyperCommand, TyperGroup
 from recollect.cli.command_table import BY_NAME, PANELS, Entry
 from recollect.cli.top_help import top_help
 
+HELP_NAMES = ["-h", "--help"]
+
 
 class LateCommand(TyperCommand):
     """Stands for a command until it is called; listings and completion need no more."""
@@ -29,6 +31,8 @@ class LateCommand(TyperCommand):
             found = _alone(self._entry.name, found)
         command = typer.main.get_command(found)
         command.name = self._entry.name
+        for one in (command, *getattr(command, "commands", {}).values()):
+            _without_type(one)
         return command
 
     # Typer has its own copy of click or the installed one, by its version: hence Any.
@@ -55,10 +59,17 @@ def _alone(name: str, function: Any) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP_NAMES},
     )
     app.command(name)(function)
     return app
+
+
+def _without_type(command: Any) -> None:
+    """Show --help as the flag that it is; Typer names the type of every option else."""
+    option = command.get_help_option(typer.Context(command, help_option_names=HELP_NAMES))
+    if option is not None:
+        option.metavar = ""
 
 
 def bring_in_all() -> None:

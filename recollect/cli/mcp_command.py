@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from recollect.cli import options
-from recollect.cli.failures import USAGE, Failure, reporting
+from recollect.cli.failures import reporting
 from recollect.cli.output import show_failure
 
 ROLE = "mcp"
@@ -86,17 +86,9 @@ def mcp(
         from recollect.logs import configure_logging
 
         configure_logging(settings.logging, ROLE)
-        try:
-            from recollect.gateway.mcp import stdio
-            from recollect.gateway.mcp.speaking import Given
-        except ModuleNotFoundError as missing:
-            raise Failure(
-                "extra_missing",
-                f"MCP needs the package {(missing.name or '').partition('.')[0]}, which is not "
-                "installed.",
-                "pip install 'recollect[gateway]' brings it.",
-                exit_code=USAGE,
-            ) from missing
+        from recollect.gateway.mcp import stdio
+        from recollect.gateway.mcp.speaking import Given
+
         given = Given(agent, session, bearer_or_default(bearer), namespace)
         find = partial(place_of, settings, endpoint, key_file)
         gateway = settings.gateway

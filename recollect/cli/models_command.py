@@ -24,6 +24,7 @@ from recollect.models.locating import find, installed_in, models_folder
 models = typer.Typer(
     name="models",
     help="Install and find the models that turn text into vectors.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

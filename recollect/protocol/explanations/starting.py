@@ -139,7 +139,7 @@ These can: scheduler, gateway, health.
         ("Install the extra that the message names, such as pip install 'recollect[all]'.",),
         """\
 $ recollect mcp
-Error: MCP needs the package mcp, which is not installed.
+Error: This needs the package mcp, which is not installed.
 pip install 'recollect[gateway]' brings it.
 (extra_missing)""",
     ),

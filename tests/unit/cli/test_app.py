@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -96,15 +97,33 @@ def test_a_group_that_comes_late_has_its_commands() -> None:
     assert ended.returncode == 0, ended
     for name in ("install", "list", "path"):
         assert name in ended.stdout
+    assert "<bool>" not in ended.stdout
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich"])
-def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
+@pytest.mark.parametrize(
+    ("missing", "arguments", "extra"),
+    [
+        ("typer", "--help", "server"),
+        ("rich", "list", "server"),
+        ("faiss", "orchestrator --data {folder}", "server"),
+        ("apscheduler", "scheduler --data {folder}", "server"),
+        ("uvicorn", "gateway --data {folder}", "server"),
+        ("psycopg", "orchestrator --data {folder}", "postgres"),
+        ("mcp", "mcp --data {folder}", "gateway"),
+    ],
+)
+def test_without_an_extra_it_says_what_to_install(
+    tmp_path: Path, missing: str, arguments: str, extra: str
+) -> None:
     ended = run(
-        f"import sys; sys.modules['{missing}'] = None\nfrom recollect.cli import main\nmain()"
+        f"import os, sys; sys.modules['{missing}'] = None\n"
+        "os.environ['RECOLLECT_STORAGE_URL'] = 'postgresql://127.0.0.1:1/none'"
+        f" if '{missing}' == 'psycopg' else 'sqlite'\n"
+        f"sys.argv = ['recollect', *'{arguments.format(folder=tmp_path)}'.split()]\n"
+        "from recollect.cli import main\nmain()"
     )
-    assert ended.returncode == 2
-    assert "recollect[server]" in ended.stderr
+    assert ended.returncode == 2, ended
+    assert f"recollect[{extra}]" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
