@@ -34,6 +34,11 @@ class Counted(NamedTuple):
     intact: bool
 
 
+def writer_names() -> list[str]:
+    """The agents that write."""
+    return [f"writer-{number}" for number in range(1, WRITERS + 1)]
+
+
 class _Ledger:
     """What was acknowledged, kept outside of the memory. Any thread may write."""
 
@@ -60,8 +65,8 @@ def crash(system: DemoSystem) -> Counted:
     """Write, kill, go on writing, and count. Raises Failure if that takes too long."""
     ledger = _Ledger()
     writers = [
-        threading.Thread(target=_write, args=(system, ledger, number), daemon=True)
-        for number in range(1, WRITERS + 1)
+        threading.Thread(target=_write, args=(system, ledger, name), daemon=True)
+        for name in writer_names()
     ]
     for writer in writers:
         writer.start()
@@ -78,12 +83,12 @@ def crash(system: DemoSystem) -> Counted:
     return _count(system, ledger, before)
 
 
-def _write(system: DemoSystem, ledger: _Ledger, number: int) -> None:
+def _write(system: DemoSystem, ledger: _Ledger, name: str) -> None:
     until_s = time.monotonic() + WITHIN_S
     pause = threading.Event()
-    with system.client(f"writer-{number}") as memory:
+    with system.client(name) as memory:
         for turn in range(1, WRITES_EACH + 1):
-            text = f"Note {turn} of writer {number}: the tide stood at {turn * 7 % 400} cm."
+            text = f"Note {turn} of {name}: the tide stood at {turn * 7 % 400} cm."
             while time.monotonic() < until_s:
                 try:
                     memory.add_memory(text, namespace=NAMESPACE, idempotency_key=text)

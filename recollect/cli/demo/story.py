@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from recollect.cli.demo import sample
-from recollect.cli.demo.crash import WRITERS, crash
+from recollect.cli.demo.crash import WRITERS, crash, writer_names
 from recollect.cli.demo.system import DemoSystem
 from recollect.cli.demo.telling import Telling
 from recollect.cli.output import bar, counted, in_words, one_line
@@ -185,6 +185,13 @@ def survive(system: DemoSystem, tell: Telling) -> None:
     tell.fact(
         f"It was back by itself, after {counts.away_s:.1f} s; the database {whole}. Acknowledged "
         "means on disk."
+    )
+    with system.client("gardener") as memory:
+        tell.call('memory.forget_source("writer-1"), and so on')
+        taken = sum(memory.forget_source(name)["forgotten"] for name in writer_names())
+    tell.fact(
+        f"What these agents wrote is taken back, {counted(taken, 'memory')} in {WRITERS} calls; "
+        "that could be undone, too."
     )
 
 

@@ -28,7 +28,7 @@ STOPPED_WITHIN_S = 40.0
 KEPT_VARIABLES = ("RECOLLECT_MODELS", "RECOLLECT_EMBEDDING_", "RECOLLECT_REDIS_")
 CONFIG = """\
 network: {bind: "tcp://127.0.0.1:0", drain_s: 2}
-health: {port: 0}
+health: {port: 0, breaker_window_s: 15}
 gateway: {port: 0, grpc_port: 0}
 """
 
@@ -79,8 +79,9 @@ class DemoSystem:
         return MemoryClient(
             self.endpoint,
             agent_id=agent_id,
-            retry=Retry(attempts_max=8),
-            breaker=Breaker(reset_timeout_s=0.1),
+            retry=Retry(attempts_max=8, backoff_ms_max=200),
+            # Whoever goes on trying need not be kept from it.
+            breaker=Breaker(fail_max=1000),
         )
 
     def kill_orchestrator(self) -> int:

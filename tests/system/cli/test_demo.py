@@ -40,6 +40,7 @@ def test_the_story_is_told_to_its_end_and_nothing_is_left(tmp_path: Path) -> Non
     assert count(shown, "are there") == count(shown, "were acknowledged in all")
     assert count(shown, "are lost") == count(shown, "are there twice") == 0
     assert "the database is whole" in shown
+    assert f"is taken back, {count(shown, 'were acknowledged in all')} memories" in shown
     assert re.search(r"http://127\.0\.0\.1:\d+", shown), "the dashboard is named"
     assert list(tmp_path.iterdir()) == []
 
