@@ -19,7 +19,7 @@ REQUESTS = (
         ),
         """\
 $ recollect add "Anna prefers green tea" --importance 7
-Error: add_memory: importance is refused: expected float <= 1.0. (From 0 to 1; …)
+Error: add_memory: importance is refused: expected float <= 1.0. (From 0 to 1; important …)
 (invalid_argument)""",
     ),
     Explanation(
@@ -35,7 +35,7 @@ Error: add_memory: importance is refused: expected float <= 1.0. (From 0 to 1; �
         ),
         """\
 >>> memory.list_memories(limit=1_000_000)
-recollect.protocol.errors.LimitExceeded: limit is 1,000,000; the limit … is …""",
+recollect.protocol.errors.LimitExceeded: limit asks for 1,000,000 items; the limit …""",
     ),
     Explanation(
         "malformed_request",
@@ -50,7 +50,7 @@ recollect.protocol.errors.LimitExceeded: limit is 1,000,000; the limit … is �
         ),
         """\
 $ curl -s localhost:7333/v1/memories -H 'content-type: application/json' -d '{"content":'
-{"type": "…", "title": "…", "code": "malformed_request", "detail": "The body is not JSON: …"}""",
+{"type": "urn:recollect:error:malformed_request", …, "detail": "The body is not JSON: …", …}""",
     ),
     Explanation(
         "unknown_operation",
@@ -65,7 +65,7 @@ $ curl -s localhost:7333/v1/memories -H 'content-type: application/json' -d '{"c
         ),
         """\
 $ curl -s localhost:7333/v1/memory
-{"code": "unknown_operation", "detail": "There is nothing at this path; …"}""",
+{"type": "urn:recollect:error:unknown_operation", …, "detail": "There is nothing at this path; …"}""",
     ),
     Explanation(
         "unsupported_version",
@@ -177,11 +177,11 @@ Error: The orchestrator at tcp://127.0.0.1:7331 asks for a key: name a key file 
         ("its grants do not cover the namespace, or only to read where writing was asked",),
         (
             "`recollect whoami` shows who you are and what you may do.",
-            "Whoever administers it grants more: `recollect keys grant NAME PATTERN write`.",
+            "Whoever administers it grants more, as the message says: `recollect keys grant …`.",
         ),
         """\
 >>> memory.add_memory("A note", namespace="user:anna")
-recollect.protocol.errors.Forbidden: The identity 'planner' has no write access to …""",
+recollect.protocol.errors.Forbidden: The identity 'planner' has no write access to user:anna: …""",
     ),
     Explanation(
         "version_conflict",
@@ -206,7 +206,7 @@ recollect.protocol.errors.VersionConflict: Memory … is at version 2, not 1: re
         ),
         """\
 $ recollect add "dark" --namespace user:anna --key theme
-Error: The key 'theme' in user:anna is taken by memory … at version 1: change that one, …
+Error: user:anna already has a memory with the key 'theme': update that one, or choose another …
 (already_exists)""",
     ),
     Explanation(

@@ -263,7 +263,7 @@ class Listener(Operations):
 # What the examples name without making it.
 NAMED = {
     "records": [{"kind": "memory"}],
-    "jobs": [{"name": "decay", "description": "Let memories fade"}],
+    "jobs": [{"name": "decay", "description": "Fade", "schedule": "0 3 * * *", "enabled": True}],
     "errors": [{"code": "timeout", "message": "No answer."}],
     "token": 7,
     "public_key": "k" * 40,
