@@ -132,7 +132,11 @@ class Either(Generic[P, R, Q, S]):
 
 def _function_of(operation: type[Operation[Any]]) -> FunctionType:
     def function(self: Caller, /, *args: Any, **kwargs: Any) -> Any:
-        return self.call(operation(*args, **kwargs))
+        try:
+            made = operation(*args, **kwargs)
+        except TypeError as error:
+            raise _misused(operation, kwargs, error) from None
+        return self.call(made)
 
     function.__name__ = operation.spec.name
     function.__qualname__ = f"Operations.{operation.spec.name}"
@@ -140,6 +144,19 @@ def _function_of(operation: type[Operation[Any]]) -> FunctionType:
     function.__doc__ = _doc_of(operation, signature.parameters)
     function.__dict__["__signature__"] = signature
     return cast(FunctionType, function)
+
+
+def _misused(operation: type[Operation[Any]], given: Iterable[str], error: TypeError) -> TypeError:
+    """What is wrong with the arguments of a call, by the name of its method."""
+    from difflib import get_close_matches
+
+    name, known = operation.spec.name, operation.__struct_fields__
+    for argument in given:
+        if argument not in known:
+            near = get_close_matches(argument, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
+            return TypeError(f"{name}() has no argument {argument!r}: {hint}")
+    return TypeError(f"{name}(): {error}; help(MemoryClient.{name}) shows what it takes.")
 
 
 def _signature_of(operation: type[Operation[Any]]) -> Signature:

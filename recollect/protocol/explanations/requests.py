@@ -65,7 +65,7 @@ $ curl -s localhost:7333/v1/memories -H 'content-type: application/json' -d '{"c
         ),
         """\
 $ curl -s localhost:7333/v1/memory
-{"type": "urn:recollect:error:unknown_operation", …, "detail": "There is nothing at this path; …"}""",
+{"type": "urn:recollect:error:unknown_operation", …, "detail": "There is nothing at this path; …""",
     ),
     Explanation(
         "unsupported_version",

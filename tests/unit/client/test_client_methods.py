@@ -292,3 +292,11 @@ def test_the_example_of_a_method_is_a_call_that_it_takes(name: str) -> None:
     if taken:
         assert key.partition('"')[0] in get_type_hints(result_of(type(operation)))
     assert f"Example:\n    {example}" in (getattr(MemoryClient, name).__doc__ or "")
+
+
+def test_a_wrong_call_is_told_by_the_name_of_its_method() -> None:
+    memory: Any = Listener()
+    with pytest.raises(TypeError, match=r"add_memory\(\) has no argument 'tag': .*'tags'"):
+        memory.add_memory("x", tag=["y"])
+    with pytest.raises(TypeError, match=r"add_memory\(\): Missing required argument 'content'"):
+        memory.add_memory()
