@@ -186,6 +186,8 @@ def survive(system: DemoSystem, tell: Telling) -> None:
         f"It was back by itself, after {counts.away_s:.1f} s; the database {whole}. Acknowledged "
         "means on disk."
     )
+    for remark in counts.remarks:
+        tell.remark(remark, "yellow")
     with system.client("gardener") as memory:
         tell.call('memory.forget_source("writer-1"), and so on')
         taken = sum(memory.forget_source(name)["forgotten"] for name in writer_names())
