@@ -81,6 +81,7 @@ bench: $(VENV)/.measuring
 docs: develop
 	$(BIN)/python -m recollect.config.reference
 	$(BIN)/python -m recollect.protocol.reference
+	$(BIN)/python -m recollect.protocol.errors_page
 	$(BIN)/python -m recollect.gateway.grpc.generate
 
 site: develop

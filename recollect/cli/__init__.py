@@ -9,11 +9,14 @@ import sys
 
 INSTALL_HINT = "The command line needs more packages: pip install 'recollect[server]'"
 INTERRUPTED = 130
-EXTRA_MODULES = frozenset({"apsw", "faiss", "numpy", "rich", "structlog", "typer", "yaml"})
+EXTRA_MODULES = frozenset({"rich", "typer"})
 
 
 def main() -> None:
-    """Run the command that the arguments ask for, and exit with its code."""
+    """Run the command that the arguments ask for, and exit with its code.
+
+    What a command itself finds missing is said by `failures`, which needs Typer to be there.
+    """
     try:
         from recollect.cli.app import run
 

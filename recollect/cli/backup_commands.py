@@ -49,7 +49,10 @@ def backup(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Copy the whole store, as it is at one moment, also while it is in use."""
+    """Copy the whole store, as it is at one moment, also while it is in use.
+
+    For example: `recollect backup ./backups/monday`
+    """
     target = Path(destination).absolute()
     with reporting(partial(show_failure, as_json=as_json)):
         if sum(source is not None for source in (data, storage, endpoint)) > 1:
@@ -139,7 +142,10 @@ def restore(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make a data folder, or fill a database, from a backup that is found whole."""
+    """Make a data folder, or fill a database, from a backup that is found whole.
+
+    For example: `recollect restore ./backups/monday --data ./restored`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         if (data is None) == (storage is None):
             raise Failure(

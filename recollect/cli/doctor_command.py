@@ -18,7 +18,10 @@ def doctor(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Look for trouble, and say what to do about it. Changes nothing; works while all runs."""
+    """Look for trouble, and say what to do about it. Changes nothing; works while all runs.
+
+    For example: `recollect doctor --data ./memories`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         from recollect.cli.doctor import check_up
         from recollect.cli.findings import show_findings

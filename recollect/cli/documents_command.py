@@ -35,6 +35,7 @@ from recollect.protocol.records import DocumentRecord, DocumentsSynced
 documents = typer.Typer(
     name="documents",
     help="Read files and texts into the memory, keep them up to date, and search them.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -51,7 +51,10 @@ def reembed(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Embed all memories anew with another model, in the background; searches go on meanwhile."""
+    """Embed all memories anew with another model, in the background; searches go on meanwhile.
+
+    For example: `recollect reembed --model all-MiniLM-L6-v2`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         quiet = as_json or not wait
         with counting("embedding", quiet=quiet, left=IN_BACKGROUND) as report:

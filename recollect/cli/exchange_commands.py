@@ -47,6 +47,8 @@ def export(
     """Write all memories, sessions and records to a file: complete, with all versions.
 
     [dim]recollect export everything.jsonl.gz[/]
+
+    For example: `recollect export everything.jsonl.gz`
     """
     from recollect.exchange.exporting import export as write
 
@@ -111,6 +113,8 @@ def import_(
 
     [dim]recollect import everything.jsonl.gz[/]
     [dim]recollect import conversations.json --from chatgpt --user alice[/]
+
+    For example: `recollect import everything.jsonl.gz --dry-run`
     """
     if source is not None and source not in SOURCES:
         raise typer.BadParameter(f"It is one of {', '.join(SOURCES)}.", param_hint="--from")

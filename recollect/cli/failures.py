@@ -26,14 +26,23 @@ USAGE = 2
 # What to do about an error whose message does not say it already.
 ADVICE = {
     "not_found": "`recollect list` shows what there is.",
-    "already_exists": "Choose another key, or read the one that is there.",
     "unauthenticated": "Commands take --key-file FILE, and a bearer key from RECOLLECT_BEARER. On "
     "the machine of the orchestrator, RECOLLECT_DATA=<its data folder> is enough.",
     "timeout": "`recollect doctor` says how the orchestrator is.",
     "connection_lost": "Try again; `recollect doctor` says how the orchestrator is.",
     "embedder_unavailable": "Words still find: use `recollect search` without --semantic.",
     "storage_failed": "`recollect doctor` looks into the database.",
-    "internal": "The orchestrator's log has the details.",
+    "internal": "`recollect logs` has the details.",
+    "limit_exceeded": "Ask for less at once, or raise that limit in the configuration.",
+    "path_refused": "Set documents.roots, in the configuration of the orchestrator, to the folders "
+    "that may be read.",
+}
+
+# What to do about an option that says how to come in, by the name of its field.
+WRONG_OPTION = {
+    "endpoint": "It is --endpoint, or else RECOLLECT_ENDPOINT.",
+    "key_file": "It is --key-file, or else RECOLLECT_KEY_FILE; `recollect keys new NAME` makes "
+    "a key.",
 }
 
 DAMAGED = (
@@ -49,6 +58,17 @@ LISTED_BY = {
     "job_run_id": "jobs history",
     "job": "jobs list",
     "task_id": "list --type task",
+}
+
+
+# Which extra brings a package that a command may find missing.
+EXTRAS = {
+    **dict.fromkeys(("apsw", "faiss", "numpy", "rich", "structlog", "yaml"), "server"),
+    **dict.fromkeys(("apscheduler", "httpx", "prometheus_client", "redis"), "server"),
+    **dict.fromkeys(("onnxruntime", "starlette", "tokenizers", "uvicorn"), "server"),
+    "mcp": "gateway",
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
 }
 
 
@@ -87,13 +107,17 @@ def explained(error: Exception) -> Failure | None:
         return _of_a_call(error)
     if isinstance(error, zmq.ZMQError):
         return _of_binding(error)
+    if isinstance(error, ImportError):
+        return _of_a_missing_package(error)
     name = f"{type(error).__module__}.{type(error).__name__}"
     if name == "recollect.config.problems.ConfigError":
         return _of_config(error)
     if name == "recollect.orchestrator.process.NobodyKnown":
         return Failure("nobody_known", str(error), exit_code=USAGE)
     if name == "recollect.protocol.key_files.BadKeyFile":
-        return Failure("bad_key_file", str(error))
+        return Failure(
+            "bad_key_file", str(error), "Check the path; `recollect keys new NAME` makes a new key."
+        )
     if name == "recollect.orchestrator.data_folder.FolderInUse":
         return Failure("folder_in_use", str(error))
     if name == "recollect.health.process.AlreadyWatched":
@@ -113,16 +137,20 @@ def explained(error: Exception) -> Failure | None:
             "Check storage.url, and that the server runs.",
         )
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        reason = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename else ""
         return Failure(
-            "os_error", f"The system refused: {error}.", "Check the path and who may use it."
+            "os_error",
+            f"The system refused: {reason}{where}.",
+            "Check the path and who may use it.",
         )
     return None
 
 
 def _of_a_call(error: RecollectError) -> Failure:
-    field = error.details.get("field") if isinstance(error, InvalidArgument) else None
-    wrong_option = field in ("endpoint", "key_file")
-    advice = "" if wrong_option else ADVICE.get(error.code, "")
+    field = str(error.details.get("field")) if isinstance(error, InvalidArgument) else ""
+    wrong_option = field in WRONG_OPTION
+    advice = WRONG_OPTION[field] if wrong_option else ADVICE.get(error.code, "")
     if error.code == "not_found":
         if "receipt_id" in error.details:
             advice = "Each context comes with its receipt; who was given it may replay it."
@@ -135,6 +163,20 @@ def _of_a_call(error: RecollectError) -> Failure:
         advice,
         exit_code=USAGE if wrong_option else FAILED,
         **error.details,
+    )
+
+
+def _of_a_missing_package(error: ImportError) -> Failure | None:
+    """What to install, if it is a package that an extra brings."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return Failure(
+        "extra_missing",
+        f"This needs the package {package}, which is not installed.",
+        f"pip install 'recollect[{EXTRAS[package]}]' brings it.",
+        exit_code=USAGE,
+        package=package,
     )
 
 

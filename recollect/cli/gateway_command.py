@@ -20,7 +20,10 @@ def gateway(
     key_file: options.KeyFile = None,
     supervised: Supervised = False,
 ) -> None:
-    """Speak REST, MCP and gRPC for whoever does not speak ZeroMQ; `recollect up` starts it too."""
+    """Speak REST, MCP and gRPC for whoever does not speak ZeroMQ; `recollect up` starts it too.
+
+    For example: `recollect gateway --endpoint tcp://127.0.0.1:7341`
+    """
     run_companion(
         "gateway",
         _run,

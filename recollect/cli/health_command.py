@@ -20,7 +20,10 @@ def health(
     key_file: options.KeyFile = None,
     supervised: Supervised = False,
 ) -> None:
-    """Watch everything, tell how it is, and serve the dashboard; `recollect up` starts it too."""
+    """Watch everything, tell how it is, and serve the dashboard; `recollect up` starts it too.
+
+    For example: `recollect health --endpoint tcp://127.0.0.1:7341`
+    """
     run_companion(
         "health",
         _run,

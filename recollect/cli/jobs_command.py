@@ -17,6 +17,7 @@ from recollect.protocol.records import JobRunRecord
 jobs = typer.Typer(
     name="jobs",
     help="Look at the jobs of the scheduler and at what they did, and run one now.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -33,6 +33,7 @@ from recollect.protocol.operations import (
 keys = typer.Typer(
     name="keys",
     help="Make keys, and say what their holders may do.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -102,7 +103,10 @@ def new(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make an identity with a key of its own. Works also while no orchestrator runs."""
+    """Make an identity with a key of its own. Works also while no orchestrator runs.
+
+    For example: `recollect keys new planner --grant project:apollo=write`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         check_name(name)
         wanted = [GrantAccess(name, *grant_from(text)) for text in grant or ()]
@@ -215,7 +219,10 @@ def list_(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show all identities, by what they are known and what they may do."""
+    """Show all identities, by what they are known and what they may do.
+
+    For example: `recollect keys list`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         with reaching(endpoint, key_file, data, config) as reached:
             answer = reached.ask(ListIdentities())
@@ -237,7 +244,10 @@ def grant(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Let an identity read, write or administer a namespace and all below it, from now on."""
+    """Let an identity read, write or administer a namespace and all below it, from now on.
+
+    For example: `recollect keys grant planner user:anna read`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         operation = GrantAccess(name, *checked_grant(pattern, access))
         with reaching(endpoint, key_file, data, config) as reached:
@@ -271,7 +281,10 @@ def revoke(
     as_json: options.AsJson = False,
 ) -> None:
     """Take back a grant, a bearer key, or an identity with all its keys and grants; effective at
-    once."""
+    once.
+
+    For example: `recollect keys revoke planner`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         if bearer is not None and pattern is not None:
             raise misspelt("A grant and a bearer key are taken back apart.", "--bearer KEY")

@@ -36,7 +36,10 @@ def logs(
     data: options.Data = None,
     config: options.Config = None,
 ) -> None:
-    """Show what the processes wrote into their logs, in order of time."""
+    """Show what the processes wrote into their logs, in order of time.
+
+    For example: `recollect logs --follow`
+    """
     with reporting(show_failure):
         from recollect.cli.up.log_reading import in_order, log_files
 

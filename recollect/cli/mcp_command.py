@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from recollect.cli import options
-from recollect.cli.failures import USAGE, Failure, reporting
+from recollect.cli.failures import reporting
 from recollect.cli.output import show_failure
 
 ROLE = "mcp"
@@ -76,6 +76,8 @@ def mcp(
 
     It talks over stdin and stdout with the client, and with the orchestrator that `recollect up`
     started; while none runs, each answer says so. Paste the lines below into your client.
+
+    For example: `recollect mcp --agent editor --namespace project:apollo`
     """
     with reporting(show_failure):
         settings = options.settings_from(config, data)
@@ -84,16 +86,9 @@ def mcp(
         from recollect.logs import configure_logging
 
         configure_logging(settings.logging, ROLE)
-        try:
-            from recollect.gateway.mcp import stdio
-            from recollect.gateway.mcp.speaking import Given
-        except ModuleNotFoundError as missing:
-            raise Failure(
-                "missing_extra",
-                f"MCP needs the package {missing.name}.",
-                "pip install 'recollect[gateway]'",
-                exit_code=USAGE,
-            ) from missing
+        from recollect.gateway.mcp import stdio
+        from recollect.gateway.mcp.speaking import Given
+
         given = Given(agent, session, bearer_or_default(bearer), namespace)
         find = partial(place_of, settings, endpoint, key_file)
         gateway = settings.gateway
@@ -101,3 +96,12 @@ def mcp(
         # Nothing is lost: what was sent to the orchestrator is done there.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         stdio.run(find, timeout_s=gateway.timeout_s, tokens_max=gateway.mcp_tokens_max, given=given)
+
+
+served = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+served.command("mcp", cls=McpCommand)(mcp)

@@ -84,7 +84,10 @@ def add(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Store a memory."""
+    """Store a memory.
+
+    For example: `recollect add "Anna prefers green tea" --tag anna --namespace user:anna`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.add_memory(
             content_from(text),
@@ -123,7 +126,10 @@ def get(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show one memory, whole: by its id, or by its namespace and key."""
+    """Show one memory, whole: by its id, or by its namespace and key.
+
+    For example: `recollect get user:anna theme --as-of 2026-01-31`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         then = moment_from(as_of)
         if key is not None:
@@ -148,7 +154,10 @@ def list_(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """List memories, the newest first."""
+    """List memories, the newest first.
+
+    For example: `recollect list --namespace user:anna --limit 50`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         if everything:
             answer = _all_pages(client, namespace, memory_type)
@@ -221,7 +230,10 @@ def history(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the versions of a memory, the newest first, also of a deleted one."""
+    """Show the versions of a memory, the newest first, also of a deleted one.
+
+    For example: `recollect history user:anna theme`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         if key is not None:
             answer = client.history_by_key(where, key, limit)

@@ -24,6 +24,7 @@ from recollect.models.locating import find, installed_in, models_folder
 models = typer.Typer(
     name="models",
     help="Install and find the models that turn text into vectors.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -53,7 +54,10 @@ def install_(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fetch a model, check it, and put it in its place. Does nothing if it is there already."""
+    """Fetch a model, check it, and put it in its place. Does nothing if it is there already.
+
+    For example: `recollect models install`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         entry = entry_of(name)
         folder = models_folder() if to is None else Path(os.path.expanduser(to)).absolute()
@@ -77,7 +81,10 @@ def install_(
 
 @models.command("list")
 def list_(as_json: options.AsJson = False) -> None:
-    """Show which models there are, and which are installed."""
+    """Show which models there are, and which are installed.
+
+    For example: `recollect models list`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         folder = models_folder()
         there = {model.folder.name: model for model in installed_in(folder)}
@@ -124,7 +131,10 @@ def list_(as_json: options.AsJson = False) -> None:
 
 @models.command("path")
 def path(name: Name = DEFAULT, as_json: options.AsJson = False) -> None:
-    """Print the folder of an installed model."""
+    """Print the folder of an installed model.
+
+    For example: `recollect models path`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         found = find(name)
         if found is None:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.failures import Failure
+from recollect.protocol.explanations import BY_CODE
 
 BAR_CELLS = 5
 SHORT_ID_CHARS = 8
@@ -126,6 +127,8 @@ def show_failure(failure: Failure, *, as_json: bool = False) -> None:
     if failure.advice:
         text.append(f"\n{failure.advice}")
     text.append(f"\n({failure.code})", "dim")
+    if err.is_terminal and failure.code in BY_CODE:
+        text.append(f"  `recollect explain {failure.code}` tells more.", "dim")
     err.print(text, soft_wrap=not err.is_terminal)
 
 

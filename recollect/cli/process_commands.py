@@ -28,7 +28,10 @@ def orchestrator(
     config: options.Config = None,
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
-    """Run the orchestrator in the foreground; `recollect up` is the usual way."""
+    """Run the orchestrator in the foreground; `recollect up` is the usual way.
+
+    For example: `recollect orchestrator --data ./memories --bind tcp://127.0.0.1:7341`
+    """
     with reporting(partial(log_failure, "orchestrator") if supervised else show_failure):
         settings = options.settings_from(config, data, bind)
         if supervised:
@@ -59,7 +62,10 @@ def up(
         ),
     ] = None,
 ) -> None:
-    """Start everything on this machine, and keep it running until Ctrl-C."""
+    """Start everything on this machine, and keep it running until Ctrl-C.
+
+    For example: `recollect up --data ./memories --detach`
+    """
     with reporting(show_failure):
         # What is started here is the system itself, and not whom that key is for.
         os.environ.pop(BEARER_VARIABLE, None)
@@ -79,7 +85,10 @@ def up(
 def down(
     data: options.Data = None, config: options.Config = None, as_json: options.AsJson = False
 ) -> None:
-    """Stop everything that `recollect up` started on a data folder."""
+    """Stop everything that `recollect up` started on a data folder.
+
+    For example: `recollect down --data ./memories`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         settings = options.settings_from(config, data)
         from recollect.cli.up.detaching import bring_down

@@ -23,6 +23,8 @@ def scheduler(
     """Run the scheduler in the foreground; `recollect up` starts one.
 
     Of several, one runs the jobs and the others stand by.
+
+    For example: `recollect scheduler --endpoint tcp://127.0.0.1:7341`
     """
     run_companion(
         "scheduler",

@@ -102,7 +102,10 @@ def recall(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find what helps with a question: by words, by meaning, and by who said it and when."""
+    """Find what helps with a question: by words, by meaning, and by who said it and when.
+
+    For example: `recollect recall "what does Anna drink?" --explain`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.recall(
             question,
@@ -150,7 +153,10 @@ def search(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find memories by their words alone, or with --semantic by their meaning alone."""
+    """Find memories by their words alone, or with --semantic by their meaning alone.
+
+    For example: `recollect search "green tea" --where 'importance>=0.5'`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         filters = filters_from(filter_text, where)
         if semantic:

@@ -16,6 +16,7 @@ from recollect.protocol.records import SessionChanged
 sessions = typer.Typer(
     name="sessions",
     help="Look at sessions, their events and their state, and end them.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

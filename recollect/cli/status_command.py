@@ -51,7 +51,10 @@ def status(
     """Show how everything is; exits with 0 if healthy, 1 if degraded, 2 if down.
 
     Without a health manager it asks the orchestrator alone, and that is never healthy: nobody
-    watches."""
+    watches.
+
+    For example: `recollect status --watch`
+    """
     with reporting(partial(show_failure, as_json=as_json)):
         if url is not None and not url.startswith(("http://", "https://")):
             raise Failure("invalid_argument", "--url is no http address.", exit_code=2)

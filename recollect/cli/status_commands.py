@@ -19,7 +19,10 @@ def ping(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask whether the orchestrator is there, and how fast it answers."""
+    """Ask whether the orchestrator is there, and how fast it answers.
+
+    For example: `recollect ping --endpoint tcp://127.0.0.1:7341`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.ping()
         if as_json:
@@ -48,7 +51,10 @@ def stats(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show counts, sizes, queues and rates."""
+    """Show counts, sizes, queues and rates.
+
+    For example: `recollect stats --json`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.stats()
         if as_json:
@@ -61,7 +67,10 @@ def whoami(
     key_file: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show who you are to the orchestrator, and what you may do."""
+    """Show who you are to the orchestrator, and what you may do.
+
+    For example: `recollect whoami --key-file planner.key`
+    """
     with calling(endpoint, key_file, as_json=as_json) as client:
         answer = client.who_am_i()
         if as_json:
@@ -75,7 +84,10 @@ def whoami(
 
 
 def version(as_json: options.AsJson = False) -> None:
-    """Show the version of Recollect and of what it stands on."""
+    """Show the version of Recollect and of what it stands on.
+
+    For example: `recollect version --json`
+    """
     parts = {"recollect": VERSION, "zeromq": zmq.zmq_version()}
     try:
         import apsw

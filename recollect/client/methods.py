@@ -23,6 +23,7 @@ from typing import (
 
 import msgspec
 
+from recollect.client.examples import EXAMPLES
 from recollect.protocol import operations as ops
 from recollect.protocol.operation import Operation, result_of
 
@@ -101,7 +102,10 @@ class Either(Generic[P, R, Q, S]):
     def __init__(self, by_id: Callable[P, Operation[R]], by_key: Callable[Q, Operation[S]]) -> None:
         self.operation = cast("type[Operation[R]]", by_id)
         self.by_key = cast("type[Operation[S]]", by_key)
-        self.__doc__ = f"{self.operation.__doc__} Or by key: {self.by_key.__doc__}"
+        example = EXAMPLES[self.operation.spec.name]
+        self.__doc__ = (
+            f"{self.operation.__doc__} Or by key: {self.by_key.__doc__}\n\nExample:\n    {example}"
+        )
 
         def function(client: Caller, /, *args: Any, **kwargs: Any) -> Any:
             keyed = "namespace" in kwargs or (args and isinstance(args[0], str) and ":" in args[0])
@@ -128,7 +132,11 @@ class Either(Generic[P, R, Q, S]):
 
 def _function_of(operation: type[Operation[Any]]) -> FunctionType:
     def function(self: Caller, /, *args: Any, **kwargs: Any) -> Any:
-        return self.call(operation(*args, **kwargs))
+        try:
+            made = operation(*args, **kwargs)
+        except TypeError as error:
+            raise _misused(operation, kwargs, error) from None
+        return self.call(made)
 
     function.__name__ = operation.spec.name
     function.__qualname__ = f"Operations.{operation.spec.name}"
@@ -136,6 +144,19 @@ def _function_of(operation: type[Operation[Any]]) -> FunctionType:
     function.__doc__ = _doc_of(operation, signature.parameters)
     function.__dict__["__signature__"] = signature
     return cast(FunctionType, function)
+
+
+def _misused(operation: type[Operation[Any]], given: Iterable[str], error: TypeError) -> TypeError:
+    """What is wrong with the arguments of a call, by the name of its method."""
+    from difflib import get_close_matches
+
+    name, known = operation.spec.name, operation.__struct_fields__
+    for argument in given:
+        if argument not in known:
+            near = get_close_matches(argument, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
+            return TypeError(f"{name}() has no argument {argument!r}: {hint}")
+    return TypeError(f"{name}(): {error}; help(MemoryClient.{name}) shows what it takes.")
 
 
 def _signature_of(operation: type[Operation[Any]]) -> Signature:
@@ -157,13 +178,15 @@ def _signature_of(operation: type[Operation[Any]]) -> Signature:
 
 
 def _doc_of(operation: type[Operation[Any]], names: Iterable[str]) -> str:
-    """The operation's description, and a line for each argument that has one."""
+    """The operation's description, a line for each argument that has one, and an example."""
     lines = [(operation.__doc__ or "").strip(), ""]
     hints = get_type_hints(operation, include_extras=True)
     for name in names:
         for meta in getattr(hints.get(name), "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.description:
                 lines.append(f"{name}: {meta.description}")
+    if example := EXAMPLES.get(operation.spec.name):
+        lines += ["", "Example:", f"    {example}"]
     return "\n".join(lines).strip()
 
 

@@ -79,9 +79,10 @@ class Call(msgspec.Struct, frozen=True):
         if not self.grants.allows(namespace, needed):
             self.refusals.append(Refusal(subject, namespace, f"needs {needed}"))
             place = "the whole store" if namespace is None else namespace
+            pattern = "'*'" if namespace is None else namespace
             raise Forbidden(
                 f"The identity {self.identity!r} has no {needed} access to {place}: "
-                f"`recollect keys grant {self.identity} PATTERN {needed}` gives it.",
+                f"`recollect keys grant {self.identity} {pattern} {needed}` gives it.",
                 identity=self.identity,
                 namespace=namespace,
                 access=needed,

@@ -41,8 +41,9 @@ class Validator:
         """Refuse a size beyond the limit of that name."""
         maximum: int = getattr(self.limits, name)
         if size > maximum:
+            has = "asks for" if field == "limit" else "has"
             raise LimitExceeded(
-                f"{field} has {size:,} {what}; the limit limits.{name} is {maximum:,}.",
+                f"{field} {has} {size:,} {what}; the limit limits.{name} is {maximum:,}.",
                 field=field,
                 limit=f"limits.{name}",
                 maximum=maximum,

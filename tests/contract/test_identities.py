@@ -71,7 +71,7 @@ def test_a_new_identity_may_do_nothing_but_ask_who_it_is(world: World) -> None:
     assert (alice.name, alice.grants) == ("alice", NOTHING)
     assert world(WhoAmI(), alice) == {"status": "success", "identity": "alice", "grants": []}
     assert world(Ping(), alice)["ready"] is True
-    with pytest.raises(errors.Forbidden, match="keys grant alice PATTERN write"):
+    with pytest.raises(errors.Forbidden, match="keys grant alice user:alice write"):
         world(AddMemory("x", namespace="user:alice"), alice)
     with pytest.raises(errors.Forbidden):
         world(ListIdentities(), alice)

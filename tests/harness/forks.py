@@ -142,9 +142,10 @@ def serve() -> None:
     """Fork what is asked for, until nothing more can be."""
     for name in IMPORTED:
         __import__(name)
-    from recollect.cli import app
+    from recollect.cli import app, late_commands
 
     app.command()
+    late_commands.bring_in_all()
     del sys.path[0]  # what stands beside the tests is not for the processes to see
     running: dict[int, int] = {}
     # A child that ends writes a byte here, so that there is one thing to wait for.

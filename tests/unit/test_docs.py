@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import json
 import re
@@ -12,7 +13,8 @@ import pytest
 
 from recollect.config import Settings, load
 from recollect.config.declarations import KEYS, SECTIONS
-from recollect.protocol import errors, reference
+from recollect.models.errors import ModelError
+from recollect.protocol import errors, errors_page, explanations, reference
 from recollect.protocol.operation import fields_of
 from recollect.protocol.operations import REGISTRY
 from tests.harness.forks import ROOT
@@ -151,3 +153,26 @@ def read(block: Block, folder: Path) -> None:
 )
 def test_settings_and_data_in_the_pages_are_valid(name: str, place: int, tmp_path: Path) -> None:
     read(PAGES[name].blocks[place], tmp_path)
+
+
+def test_the_page_of_error_codes_is_current() -> None:
+    assert (ROOT / errors_page.PATH).read_text() == errors_page.render(), "run `make docs`"
+
+
+def test_every_code_that_anybody_can_meet_is_explained() -> None:
+    models = {cls.code for cls in _below(ModelError)}
+    commands = set()
+    for path in (ROOT / "recollect" / "cli").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Failure":
+                first = node.args[0]
+                if isinstance(first, ast.Constant):
+                    commands.add(first.value)
+    assert len(commands) > 20
+    assert explanations.BY_CODE.keys() == errors.BY_CODE.keys() | models | commands
+    for one in explanations.BY_CODE.values():
+        assert one.meaning and one.causes and one.steps and one.example, one.code
+
+
+def _below(cls: type[errors.RecollectError]) -> list[type[errors.RecollectError]]:
+    return [cls, *(one for child in cls.__subclasses__() for one in _below(child))]

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import recollect
+from recollect.protocol.errors import NotFound
 
 ROOT = Path(recollect.__file__).parent
 
@@ -39,7 +42,9 @@ ALLOWED = {
     "tokens": set(),
     "_version": set(),
     "__main__": {"cli"},
-    "__init__": {"client", "protocol", "_version"},
+    "__init__": {"client", "errors", "_version"},
+    "errors": {"protocol"},
+    "testing": {"client"},
 }
 THIRD_PARTY = {
     "protocol": {"msgspec"},
@@ -111,6 +116,13 @@ def test_importing_the_client_brings_nothing_of_the_server() -> None:
 
 
 def test_what_is_exported_is_what_is_there() -> None:
-    assert sorted(recollect.__all__) == recollect.__all__
+    assert sorted(recollect.__all__) == recollect.__all__ == dir(recollect)
+    assert recollect.__all__ == [
+        *("AsyncMemoryClient", "Breaker", "MemoryClient", "Pool", "RecollectError", "Retry"),
+        *("Timeouts", "__version__", "errors"),
+    ]
     for name in recollect.__all__:
         assert hasattr(recollect, name)
+    assert recollect.errors.NotFound is NotFound
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        recollect.nothing  # noqa: B018

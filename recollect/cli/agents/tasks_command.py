@@ -15,6 +15,7 @@ from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 tasks = typer.Typer(
     name="tasks",
     help="Look at tasks: how they stand, their steps, and what came of them.",
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -45,7 +45,11 @@ def check_known(session: Session, job: str) -> None:
     if session.execute(FIND, (job,)):
         return
     known = [row[0] for row in session.execute(ALL)]
-    there = f"there are {', '.join(known)}" if known else "no scheduler has said which there are"
+    there = (
+        f"there are {', '.join(known)}"
+        if known
+        else "no scheduler has run yet; `recollect up` starts one"
+    )
     raise NotFound(f"There is no job {job!r}: {there}.", job=job)
 
 

@@ -148,7 +148,11 @@ class _Compilation:
             # Looking for what is alike takes long for what is long.
             field = field[:NAME_CHARS_SHOWN]
             near = difflib.get_close_matches(field, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "metadata is reached as metadata.name."
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"these can: {', '.join(sorted(known))}, and metadata.NAME."
+            )
             raise InvalidArgument(f"{field!r} cannot be filtered on; {hint}", field="filters")
         if field in NUMBERS:
             if operator == "contains":

@@ -38,7 +38,7 @@ try:
     import psycopg_pool
 except ImportError as missing:  # pragma: no cover - depends on what is installed
     raise ImportError(
-        "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'"
+        "PostgreSQL storage needs psycopg: pip install 'recollect[postgres]'", name="psycopg"
     ) from missing
 
 from recollect.orchestrator.storage.postgres_claims import Claim, claim_shared

@@ -7,41 +7,29 @@ import shlex
 from typing import Any
 
 import pytest
-import typer
 
-from recollect.cli.app import app
+from recollect.cli.app import command as top_command
 
 EXAMPLE = re.compile(r"For example: `recollect (?P<call>.+?)`", re.S)
-WITH_EXAMPLE = (
-    "put",
-    "namespaces",
-    "audit",
-    "conflicts",
-    "consolidate",
-    "migrate",
-    "forget-source",
-    "runs",
-    "undo",
-    *("context", "replay", "goals", "decisions", "patterns", "events", "snapshot"),
-    *(f"tasks {name}" for name in ("list", "show")),
-    *(f"documents {name}" for name in ("index", "sync", "list", "search", "delete")),
-    *(f"sessions {name}" for name in ("list", "show", "events", "end")),
-)
 
 
-def command_of(path: list[str]) -> Any:
-    """A command, through the groups that lead to it."""
-    command: Any = typer.main.get_command(app)
-    for name in path:
-        command = command.get_command(None, name)
-        assert command is not None, path
-    return command
+def every_command() -> dict[str, Any]:
+    """Each command that can be called, also those of groups, by its whole name."""
+    found: dict[str, Any] = {}
+    for name, late in top_command().commands.items():
+        real = late.real
+        for below, command in getattr(real, "commands", {"": real}).items():
+            found[f"{name} {below}".strip()] = command
+    return found
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLE)
+COMMANDS = every_command()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_an_example_is_a_call_of_its_command(name: str) -> None:
     path = name.split()
-    command = command_of(path)
+    command = COMMANDS[name]
     found = EXAMPLE.search(command.help or "")
     assert found is not None, f"{name} has no example"
     words = shlex.split(found["call"])

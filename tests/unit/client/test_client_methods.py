@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+import msgspec
 import pytest
 
 import recollect.client
 from recollect.client import AsyncMemoryClient, MemoryClient
+from recollect.client.examples import EXAMPLES
 from recollect.client.methods import Either, Method, Operations
-from recollect.protocol.operation import CALL_OPTIONS, REGISTRY
+from recollect.protocol.operation import CALL_OPTIONS, REGISTRY, Operation, result_of
 from recollect.protocol.operations import (
     AddMemory,
     GetByKey,
@@ -241,3 +243,60 @@ def test_all_names_what_the_package_exports() -> None:
     }
     assert imported == set(recollect.client.__all__)
     assert all(hasattr(recollect.client, name) for name in recollect.client.__all__)
+
+
+class Told(Exception):
+    """The operation that a call came to."""
+
+    def __init__(self, operation: Operation[Any]) -> None:
+        super().__init__()
+        self.operation = operation
+
+
+class Listener(Operations):
+    """Takes calls as a client does, and carries none of them out."""
+
+    def call(self, operation: Operation[Any], /) -> Any:
+        raise Told(operation)
+
+
+# What the examples name without making it.
+NAMED = {
+    "records": [{"kind": "memory"}],
+    "jobs": [{"name": "decay", "description": "Fade", "schedule": "0 3 * * *", "enabled": True}],
+    "errors": [{"code": "timeout", "message": "No answer."}],
+    "token": 7,
+    "public_key": "k" * 40,
+    "key_hash": "0" * 64,
+    "key_id": "0" * 12,
+    **{
+        f"{name}_id": "0199"
+        for name in (
+            *("memory", "other", "group", "session", "document", "run", "goal", "decision"),
+            *("incident", "pattern", "receipt", "job_run"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_example_of_a_method_is_a_call_that_it_takes(name: str) -> None:
+    example = EXAMPLES[name]
+    with pytest.raises(Told) as told:
+        eval(example, {"__builtins__": {}, "memory": Listener(), **NAMED})
+    operation = told.value.operation
+    assert operation.spec.name == name
+    # As the orchestrator reads it: a value of the wrong type or out of its range is refused.
+    msgspec.convert(msgspec.to_builtins(operation), type(operation))
+    _, taken, key = example.partition(')["')
+    if taken:
+        assert key.partition('"')[0] in get_type_hints(result_of(type(operation)))
+    assert f"Example:\n    {example}" in (getattr(MemoryClient, name).__doc__ or "")
+
+
+def test_a_wrong_call_is_told_by_the_name_of_its_method() -> None:
+    memory: Any = Listener()
+    with pytest.raises(TypeError, match=r"add_memory\(\) has no argument 'tag': .*'tags'"):
+        memory.add_memory("x", tag=["y"])
+    with pytest.raises(TypeError, match=r"add_memory\(\): Missing required argument 'content'"):
+        memory.add_memory()
