@@ -47,7 +47,7 @@ def migrate_storage(
 
     Nothing may have either open meanwhile. The store it comes from is left as it is.
 
-    [dim]recollect migrate-storage --to postgresql://recollect@db.example.org/recollect[/]
+    For example: `recollect migrate-storage --to postgresql://recollect@db.example.org/recollect`
     """
     with reporting(partial(show_failure, as_json=as_json)):
         settings = options.settings_from(config, data)

@@ -9,7 +9,7 @@ import textwrap
 
 from recollect.cli.command_table import EXIT_CODES, PANELS
 
-NAME_CHARS = 15
+NAME_CHARS = 17
 WIDTH_MAX = 100
 WIDTH_MIN = 50
 FIRST_STEPS = (

@@ -54,7 +54,7 @@ class StorageSettings(Struct, frozen=True):
         "Memory in which a SQLite connection keeps pages of the database."))] = 64
     check_at_once_mb: Annotated[int, Meta(ge=0, le=1_048_576, description=(
         "All of a SQLite file is looked over for damage at each start: before anybody is served "
-        "if it is no larger than this, else beside the first requests."))] = 256
+        "if it is no larger than this, else beside the first requests."))] = 64
     idempotency_hours: Annotated[int, Meta(ge=24, le=8760, description=(
         "How long the answer to a write is kept under its idempotency key, so that repeating the "
         "write returns that answer instead of writing twice."))] = 24

@@ -34,6 +34,8 @@ def wrong_with(words: list[str]) -> str | None:
             here = here.get_command(context, word)
             if here is None:
                 return f"no command {word}"
+            # Commands are brought in when they are called.
+            here = getattr(here, "real", here)
             options |= {name for param in here.params for name in param.opts}
     return None
 
