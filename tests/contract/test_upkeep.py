@@ -177,3 +177,14 @@ def test_damage_is_named_with_what_to_do(world: World, part: str) -> None:
     assert not found["sound"]
     [problem] = found["problems"]
     assert problem["part"] == part and problem["text"] and problem["advice"]
+
+
+def test_a_store_that_is_searched_while_it_grows_is_found_sound(world: World) -> None:
+    # Full text is laid out anew as it grows; who has searched it before must not miss that.
+    for turn in range(12):
+        for _ in range(6):
+            world(ops.SearchMemory(f"number {turn}"))
+        for number in range(12):
+            world(ops.AddMemory(f"Memory {turn} of number {number} grows"))
+        integrity = world(ops.CheckIntegrity())
+        assert integrity["problems"] == []

@@ -18,7 +18,6 @@ WITHIN_S = 60.0
 AGAIN_S = 0.02
 NAMESPACE = "project:crash"
 PAGE_ITEMS = 500
-LOOKS_MAX = 5
 DURABLE = ("database", "audit")
 
 
@@ -116,12 +115,7 @@ def _count(system: DemoSystem, ledger: _Ledger, before: int) -> Counted:
             cursor = page["cursor"]
             if cursor is None:
                 break
-        # While others write, a look at the full text may find fault with what is gone a moment
-        # later; damage stays.
-        for _ in range(LOOKS_MAX):
-            problems = memory.check_integrity(timeout=WITHIN_S)["problems"]
-            if not problems:
-                break
+        problems = memory.check_integrity(timeout=WITHIN_S)["problems"]
     return Counted(
         acknowledged_before=before,
         repeated=len(ledger.repeated),

@@ -31,7 +31,6 @@ from recollect.orchestrator.storage.interface import (
     ReadFunction,
     Row,
     SealFunction,
-    Session,
     T,
     WriteFunction,
 )
@@ -245,13 +244,7 @@ class SqliteStorage:
         return self._loop.run_in_executor(None, self._optimise)
 
     def problems(self, *, quick: bool) -> asyncio.Future[list[str]]:
-        check = "quick_check" if quick else "integrity_check"
-
-        def read(session: Session) -> list[str]:
-            found = session.execute(f"PRAGMA {check}({PROBLEMS_MAX})")
-            return [str(text) for (text,) in found if text != "ok"]
-
-        return self.read(read)
+        return self._loop.run_in_executor(self._readers, self._problems, quick)
 
     def describe(self) -> dict[str, Any]:
         sizes = {p.name: p.stat().st_size for p in self.path.parent.glob(f"{self.path.name}*")}
@@ -277,6 +270,21 @@ class SqliteStorage:
         self._readers.shutdown(wait=True)
         for session in (*self._sessions, self._inline, self._writer_session):
             session.connection.close()
+
+    def _problems(self, quick: bool) -> list[str]:
+        """What SQLite finds wrong.
+
+        Through a connection of its own: one that has searched by words keeps how the full text was
+        laid out, and the check, unlike a search, does not notice that a writer has changed that.
+        """
+        check = "quick_check" if quick else "integrity_check"
+        try:
+            session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)
+            with contextlib.closing(session.connection):
+                found = session.execute(f"PRAGMA {check}({PROBLEMS_MAX})")
+        except apsw.Error as error:
+            raise translate(error) or error from error
+        return [str(text) for (text,) in found if text != "ok"]
 
     def _back_up(self, folder: Path) -> dict[str, Any]:
         try:
