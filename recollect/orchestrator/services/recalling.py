@@ -76,7 +76,8 @@ class RecallService:
         self._validator = validator
         self._accesses = accesses
         self._neighbours = Neighbours(store)
-        # About how long it takes to understand a question, as lately seen by whichever thread.
+        # About how much of the processor it takes to understand a question, as lately seen by
+        # whichever thread.
         self._intent_s = 0.0
 
     @reads(Recall)
@@ -149,9 +150,9 @@ class RecallService:
         """What a question asks for, knowing who has written in its scope."""
 
         def read(session: Session) -> Intent:
-            began_s = time.perf_counter()
+            began_s = time.thread_time()
             intent = read_query(query, self._authors.within(session, scope.namespace), now_us)
-            self._intent_s += (time.perf_counter() - began_s - self._intent_s) / 8
+            self._intent_s += (time.thread_time() - began_s - self._intent_s) / 8
             return intent
 
         if self._storage.inline_reads and self._intent_s <= INLINE_S_MAX:
