@@ -7,6 +7,7 @@ starts, before they begin.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -260,11 +261,17 @@ def back_up_what_was(put: Put) -> None:
     copy = copies.back_up
 
     def backing_up(database: Path, folder: Path) -> dict[str, Any]:
-        made = copy(database, folder)
-        connection = apsw.Connection(str(folder / copies.DATABASE_NAME))
+        copy(database, folder)
+        copied = folder / copies.DATABASE_NAME
+        connection = apsw.Connection(str(copied))
         connection.execute("DELETE FROM memories WHERE num > (SELECT max(num) - 50 FROM memories)")
         connection.close()
-        return made
+        manifest = msgspec.structs.replace(
+            copies.read_manifest(folder),
+            bytes=copied.stat().st_size,
+            sha256=hashlib.sha256(copied.read_bytes()).hexdigest(),
+        )
+        return copies.write_manifest(folder, manifest)
 
     put(sqlite, "back_up", backing_up)
 

@@ -114,7 +114,7 @@ def _lasting(given: Iterator[Any]) -> Iterator[Any]:
 
 def kill(bench: Bench) -> None:
     bench.put.setattr(counts, "KILLS", 1)
-    bench.put.setattr(test_kill, "FAILPOINTS", ())
+    bench.put.setattr(test_kill, "FAILPOINTS", dict.fromkeys(test_kill.FAILPOINTS, ()))
     bench(test_kill.test_no_acknowledged_write_is_lost_to_kill_9)
 
 
