@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,12 @@ from tests.harness import postgres
 from tests.harness.processes import OrchestratorProcess
 
 BEGAN_S = time.monotonic()
+
+
+def pytest_configure() -> None:
+    """Who runs the tests in the background has them ignore Ctrl-C, and all that they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
