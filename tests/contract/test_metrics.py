@@ -14,6 +14,7 @@ from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import Forbidden, NotFound
+from tests.faults.polling import wait_for
 from tests.harness.worlds import World
 
 ALICE = Identity("alice", Grants((Grant("user:alice", "admin"),)))
@@ -82,6 +83,10 @@ def test_the_rest_of_the_figures(world: World) -> None:
     world(ops.AddMemory("The tide is low at noon"))
     world.settle()
     world(ops.ReportErrors("client:x", [ops.ErrorReport("timeout", "No answer.", 3)]))
+    # What is written beside the requests, such as the errors, is written by then.
+    wait_for(
+        lambda: world(ops.Metrics())["writer"]["lag_s"] == 0.0, within_s=20, what="a free writer"
+    )
     found = world(ops.Metrics())
     assert found["process"]["rss_bytes"] > 1_000_000
     assert found["process"]["threads"] > 1

@@ -118,8 +118,15 @@ def test_it_is_started_again_when_it_dies_and_is_given_what_is_known(
         wait_for(
             lambda: memory.stats()["redis"]["state"] == "ok", within_s=WITHIN_S, what="its return"
         )
-        [told] = memory.recent_errors(code="redis_unavailable")["errors"]
-        assert "started again" in told["message"]
+
+        def told() -> list[str]:
+            errors = memory.recent_errors(code="redis_unavailable")["errors"]
+            return [error["message"] for error in errors]
+
+        # It is told beside the work, and at the latest a moment after it is back.
+        wait_for(lambda: bool(told()), within_s=WITHIN_S, what="what was told of it")
+        [message] = told()
+        assert "started again" in message
 
 
 def test_what_was_left_behind_is_cleared_at_the_next_start(process: OrchestratorProcess) -> None:
