@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -66,7 +67,9 @@ class Caller:
         self._dealer.connect(endpoint)
 
     def send(self, frame: bytes) -> None:
-        self._dealer.send(frame)
+        # Who was turned away by then has nobody to send it to.
+        with suppress(zmq.Again):
+            self._dealer.send(frame, zmq.NOBLOCK)
 
     def was_let_in(self) -> bool:
         """How its first attempt to connect ended."""

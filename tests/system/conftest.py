@@ -81,6 +81,9 @@ def _on_every_storage(nodeid: str) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The storage that all orchestrators of the test work on."""
+    """The storage that all orchestrators of the test work on.
+
+    A fixture that outlives a test and starts one asks for this, or it would go on with the first.
+    """
     with CHOSEN.on(request.param):
         yield request.param

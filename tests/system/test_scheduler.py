@@ -48,7 +48,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def orchestrator(
-    tmp_path_factory: pytest.TempPathFactory, chat: ChatServer, documents: Path
+    storage: str, tmp_path_factory: pytest.TempPathFactory, chat: ChatServer, documents: Path
 ) -> Iterator[OrchestratorProcess]:
     env = {
         "RECOLLECT_DOCUMENTS_ROOTS": str(documents),

@@ -21,7 +21,7 @@ TURNS = (
 
 
 @pytest.fixture(scope="module")
-def recollect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+def recollect(storage: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     """The command line over a store with a conversation and some notes, shared by all tests."""
     folder = tmp_path_factory.mktemp("search")
     with OrchestratorProcess(folder / "data") as process:

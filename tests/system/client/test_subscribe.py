@@ -23,7 +23,9 @@ QUICK = Retry(backoff_ms_max=100)
 
 
 @pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorProcess]:
+def process(
+    storage: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OrchestratorProcess]:
     with OrchestratorProcess(tmp_path_factory.mktemp("feed") / "data") as process:
         yield process
 

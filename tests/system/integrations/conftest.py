@@ -11,7 +11,7 @@ from tests.harness.processes import OrchestratorProcess
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def endpoint(storage: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a running orchestrator listens."""
     data: Path = tmp_path_factory.mktemp("integrations") / "data"
     with OrchestratorProcess(data) as process:
