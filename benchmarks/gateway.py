@@ -8,7 +8,6 @@ orchestrator and back, the record as JSON. MCP and gRPC have programs of their o
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
@@ -16,13 +15,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from benchmarks import gateway_grpc, gateway_mcp
-from benchmarks.service import CONTENT, Service
+from benchmarks.gateway_mcp import WITHOUT_GRPC
+from benchmarks.service import CONTENT, Service, running_gateway
 from benchmarks.table import Row, at_least, at_most, medians, p50, show
 from recollect import AsyncMemoryClient, MemoryClient
 
@@ -125,38 +124,6 @@ async def _exchange(
 
 
 @contextmanager
-def gateway(service: Service, data: Path) -> Iterator[dict[str, Any]]:
-    """`recollect gateway` with REST and MCP; what it says of itself."""
-    env = {"PORT": "0", "GRPC": "false"}
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "recollect", "gateway"),
-            *("--data", str(data), "--endpoint", service.endpoint),
-        ],
-        env={**service.environment, **{f"RECOLLECT_GATEWAY_{k}": v for k, v in env.items()}},
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield _said(data / "gateway.json", process.pid)
-    finally:
-        process.terminate()
-        process.wait(STARTED_WITHIN_S)
-
-
-def _said(path: Path, pid: int) -> dict[str, Any]:
-    until_s = time.perf_counter() + STARTED_WITHIN_S
-    while time.perf_counter() < until_s:
-        try:
-            said: dict[str, Any] = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            time.sleep(0.01)
-            continue
-        if said["pid"] == pid:
-            return said
-    raise RuntimeError("the gateway did not start")
-
-
-@contextmanager
 def bare(path: str, answer: bytes) -> Iterator[str]:
     """A bare Starlette route in a process of its own that gives this answer; its URL."""
     process = subprocess.Popen(
@@ -200,10 +167,10 @@ def main(arguments: Sequence[str] = ()) -> bool:
         service = Service(data)
         service.start()
         try:
-            with gateway(service, data) as said:
+            with running_gateway(service, **WITHOUT_GRPC) as said:
                 found = rest_rows(service, said["url"])
                 found += gateway_mcp.tool_calls(service, said.get("mcp_url"))
-            found += gateway_grpc.rows(service, data)
+            found += gateway_grpc.rows(service)
         finally:
             service.stop()
     return show("The gateway beside bare servers", found)

@@ -7,20 +7,19 @@ that what differs is what Recollect does: the way to the orchestrator and back, 
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
 
-from benchmarks.service import CONTENT, Service
+from benchmarks.service import CONTENT, Service, running_gateway
 from benchmarks.table import Row, at_least, medians, show
 from recollect import MemoryClient
 from recollect.gateway.grpc.descriptors import Messages
@@ -33,14 +32,17 @@ ROUND_S = 1.0
 CALLERS = 32
 WARMUP = 300
 STARTED_WITHIN_S = 30.0
+GRPC_ALONE = {"GRPC_PORT": "0", "PORT": "0", "REST": "false", "MCP": "false"}
 
 
-def rows(service: Service, data: Path) -> list[Row]:
+def rows(service: Service) -> list[Row]:
     """A memory read over gRPC beside the echo, of one caller and of many at once."""
     with MemoryClient(service.endpoint) as client:
         memory_id = client.add_memory(CONTENT.format(0))["memory_id"]
     request = Messages(kept())["GetMemoryRequest"](memory_id=memory_id).SerializeToString()
-    with _gateway(service, data) as served, _echo(_answer_of(served, request)) as echo:
+    with ExitStack() as stack:
+        served = str(stack.enter_context(running_gateway(service, **GRPC_ALONE))["grpc"])
+        echo = stack.enter_context(_echo(_answer_of(served, request)))
 
         def measure() -> dict[str, float]:
             return {
@@ -91,39 +93,6 @@ async def _calls_per_s(address: str, request: bytes, callers: int) -> float:
 
 
 @contextmanager
-def _gateway(service: Service, data: Path) -> Iterator[str]:
-    """`recollect gateway` with gRPC alone; its address."""
-    env = {"GRPC_PORT": "0", "PORT": "0", "REST": "false", "MCP": "false"}
-    named = {f"RECOLLECT_GATEWAY_{name}": value for name, value in env.items()}
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "recollect", "gateway"),
-            *("--data", str(data), "--endpoint", service.endpoint),
-        ],
-        env={**service.environment, **named},
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield str(_said(data / "gateway.json", process.pid)["grpc"])
-    finally:
-        process.terminate()
-        process.wait(STARTED_WITHIN_S)
-
-
-def _said(path: Path, pid: int) -> dict[str, Any]:
-    until_s = time.perf_counter() + STARTED_WITHIN_S
-    while time.perf_counter() < until_s:
-        try:
-            said: dict[str, Any] = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            time.sleep(0.01)
-            continue
-        if said["pid"] == pid:
-            return said
-    raise RuntimeError("the gateway did not start")
-
-
-@contextmanager
 def _echo(answer: bytes) -> Iterator[str]:
     """A bare server in a process of its own that gives this answer to whatever it is asked."""
     process = subprocess.Popen(
@@ -161,7 +130,7 @@ def main() -> bool:
         service = Service(Path(folder) / "data")
         service.start()
         try:
-            return show("gRPC", rows(service, Path(folder) / "data"))
+            return show("gRPC", rows(service))
         finally:
             service.stop()
 

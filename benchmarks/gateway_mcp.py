@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
 
-from benchmarks.service import Service
+from benchmarks.service import Service, running_gateway
 from benchmarks.table import Row, at_most, p50, show
 from recollect import MemoryClient
 
 CALLS = 300
 WARMUP = 30
 ADDED_MS_MAX = 3.0
+WITHOUT_GRPC = {"PORT": "0", "GRPC": "false"}
 
 
 class Asked(NamedTuple):
@@ -93,13 +94,11 @@ async def _latencies_us(call: Callable[[], Awaitable[object]], asked: Asked) -> 
 
 def main() -> bool:
     """Measure over stdio and HTTP and print one table."""
-    from benchmarks.gateway import gateway
-
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
         service = Service(Path(name) / "data")
         service.start()
         try:
-            with gateway(service, Path(name) / "data") as said:
+            with running_gateway(service, **WITHOUT_GRPC) as said:
                 rows = tool_calls(service, said["mcp_url"])
         finally:
             service.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import socket
@@ -146,3 +147,35 @@ def replace_vectors(data: Path, vectors: Iterable[Any]) -> None:
         )
     connection.close()
     shutil.rmtree(data / "index")
+
+
+@contextmanager
+def running_gateway(service: Service, **settings: str) -> Iterator[dict[str, Any]]:
+    """`recollect gateway` beside a service, with settings of its own; what it says of itself."""
+    named = {f"RECOLLECT_GATEWAY_{name}": value for name, value in settings.items()}
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "recollect", "gateway"),
+            *("--data", str(service.data), "--endpoint", service.endpoint),
+        ],
+        env={**service.environment, **named},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield _said(service.data / "gateway.json", process.pid)
+    finally:
+        process.terminate()
+        process.wait(STARTED_WITHIN_S)
+
+
+def _said(path: Path, pid: int) -> dict[str, Any]:
+    until_s = time.perf_counter() + STARTED_WITHIN_S
+    while time.perf_counter() < until_s:
+        try:
+            said: dict[str, Any] = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            time.sleep(0.01)
+            continue
+        if said["pid"] == pid:
+            return said
+    raise RuntimeError("the gateway did not start")

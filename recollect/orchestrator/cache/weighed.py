@@ -43,9 +43,3 @@ class WeighedCache(Generic[K, V]):
             while len(self._entries) > self._entries_max or self._weight > self._weight_max:
                 _, (_, lost) = self._entries.popitem(last=False)
                 self._weight -= lost
-
-    def __contains__(self, key: K) -> bool:
-        return key in self._entries
-
-    def __len__(self) -> int:
-        return len(self._entries)
