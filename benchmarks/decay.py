@@ -118,7 +118,7 @@ class Store:
             def write(transaction: WriteTransaction, span: tuple[int, int] = (first, last)) -> None:
                 transaction.execute(FILL, span)
 
-            await self.orchestrator.storage.write(write)
+            await self.orchestrator.parts.storage.write(write)
 
     async def run_s(self) -> float:
         """How long one run takes; it is undone afterwards."""

@@ -29,7 +29,8 @@ from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
 from recollect.orchestrator.search.lexical.tokens import Tokens
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.inserting import insert_sql
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 VOCABULARY = 60_000
 TOPICS = 400

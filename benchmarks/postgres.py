@@ -34,7 +34,7 @@ from benchmarks.service import Service
 from benchmarks.table import Row, at_least, at_most, p50, show
 from recollect import MemoryClient
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
-from recollect.orchestrator.storage.postgres import READER
+from recollect.orchestrator.storage.postgres.readers import READER
 
 BATCH = 1_000
 BATCHES = 5

@@ -14,18 +14,19 @@ from typing import Any
 import psycopg
 
 from benchmarks.raw import raw_answer, raw_change, raw_row
-from recollect.orchestrator import idempotency, memory_vectors, rows
+from recollect.orchestrator import idempotency, rows
 from recollect.orchestrator.embedding.choosing import MODEL
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.pgvector_indexes import CREATE_INDEX
 from recollect.orchestrator.search.lexical.tokens import Tokens
 from recollect.orchestrator.search.lexical.tsvector_text import vector_of
 from recollect.orchestrator.search.vectors.pgvector import index_name
 from recollect.orchestrator.storage import journal
 from recollect.orchestrator.storage.inserting import Insert
-from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.properties import GET
+from recollect.orchestrator.vectors import memory_vectors
+from recollect.orchestrator.vectors.pgvector_indexes import CREATE_INDEX
 
 DIMENSIONS = 256
 VOCABULARY = 20_000

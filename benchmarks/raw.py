@@ -14,13 +14,15 @@ from typing import Any
 import msgspec
 import zmq
 
-from recollect.orchestrator import idempotency, memory_vectors, rows
+from recollect.orchestrator import idempotency, rows
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.lexical import LEARN
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.interface import Change
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
+from recollect.orchestrator.vectors import memory_vectors
 
 
 def _echo(bind: multiprocessing.connection.Connection, answer: dict[str, Any]) -> None:

@@ -33,10 +33,10 @@ from recollect.models.locating import find
 from recollect.orchestrator.cache.interface import ByteCache
 from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.providers import Providers
-from recollect.orchestrator.index_loading import FaissIndexes
 from recollect.orchestrator.redis.beside import RedisBeside
 from recollect.orchestrator.redis.connecting import in_threads
 from recollect.orchestrator.redis.live import Counters
+from recollect.orchestrator.vectors.faiss_indexes import FaissIndexes
 
 BATCH = 32
 SETTLED_S = 0.005

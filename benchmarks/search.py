@@ -36,10 +36,10 @@ from recollect import MemoryClient
 from recollect.models.locating import find
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.onnx import OnnxEmbedder
-from recollect.orchestrator.index_loading import PAIRS
 from recollect.orchestrator.search.vectors import FaissIndex
 from recollect.orchestrator.search.vectors.ivf import coded_query
 from recollect.orchestrator.storage.listed import numbers
+from recollect.orchestrator.vectors.faiss_indexes import PAIRS
 
 DIMENSIONS = 384
 QUESTIONS = 400

@@ -33,7 +33,7 @@ from recollect.orchestrator.sessions.state import COUNT_KEYS, SET_KEY
 from recollect.orchestrator.storage import journal
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.inserting import insert_sql
-from recollect.orchestrator.storage.sqlite import SqliteSession
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 MEMORIES = 100_000
 ROUNDS = 3

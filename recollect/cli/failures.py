@@ -126,7 +126,7 @@ def explained(error: Exception) -> Failure | None:
         return _of_listening(error)
     if name == "recollect.orchestrator.storage.migrations.SchemaError":
         return Failure("schema", str(error))
-    if name == "recollect.orchestrator.storage.damage.DatabaseDamaged":
+    if name == "recollect.orchestrator.storage.sqlite.damage.DatabaseDamaged":
         return Failure("database_damaged", f"{error}.", DAMAGED)
     if name.startswith("apsw."):
         return _of_sqlite(error)

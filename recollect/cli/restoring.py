@@ -20,14 +20,9 @@ import msgspec
 from recollect.cli.failures import USAGE, Failure
 from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.storage import copies, migrations
-from recollect.orchestrator.storage.copies import (
-    DATABASE_NAME,
-    MANIFEST_NAME,
-    Manifest,
-    back_up,
-    problems_of,
-)
+from recollect.orchestrator.storage.copies import DATABASE_NAME, MANIFEST_NAME, Manifest
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
+from recollect.orchestrator.storage.sqlite.copies import back_up, problems_of
 
 CHUNK_BYTES = 4 * 1024 * 1024
 SQLITE = "sqlite"

@@ -25,9 +25,9 @@ def back_up_server(url: str, target: Path) -> dict[str, Any]:
         raise Failure("already_exists", f"{target} exists already.", "Name a new folder.")
     keep_to_owner()
     with _told():
-        from recollect.orchestrator.storage import postgres_copies  # needs its extra
+        from recollect.orchestrator.storage.postgres import copies  # needs its extra
 
-        return postgres_copies.back_up(url, target)
+        return copies.back_up(url, target)
 
 
 def restore_into_server(
@@ -49,9 +49,9 @@ def restore_into_server(
         )
     begun(manifest.bytes)
     with _told(backup):
-        from recollect.orchestrator.storage import postgres_copies  # needs its extra
+        from recollect.orchestrator.storage.postgres import copies  # needs its extra
 
-        postgres_copies.restore(backup, manifest, url, copied)
+        copies.restore(backup, manifest, url, copied)
     return msgspec.structs.asdict(manifest)
 
 
@@ -71,18 +71,18 @@ def _told(backup: Path | None = None) -> Iterator[None]:
     try:
         import psycopg
 
-        from recollect.orchestrator.storage import postgres_copies
+        from recollect.orchestrator.storage.postgres import copies
     except ImportError as missing:
         raise Failure("unsupported", str(missing), "Install what is missing.") from missing
     try:
         yield
-    except postgres_copies.NotEmpty:
+    except copies.NotEmpty:
         raise Failure(
             "already_exists",
             "The database holds a store already; it was left as it is.",
             "Restore into a new one: createdb NAME.",
         ) from None
-    except (postgres_copies.Damaged, FileNotFoundError) as error:
+    except (copies.Damaged, FileNotFoundError) as error:
         raise Failure(
             "backup_damaged",
             f"The copy in {backup} is not what its manifest says: {error}. Nothing was restored.",

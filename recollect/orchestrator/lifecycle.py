@@ -10,7 +10,7 @@ import structlog
 
 from recollect.config.settings import Settings
 from recollect.orchestrator.access.own_keys import OwnKeys
-from recollect.orchestrator.assembly import Assembly
+from recollect.orchestrator.assembly.whole import assemble
 from recollect.orchestrator.clock import Clock, keep_following
 from recollect.orchestrator.embedding.choosing import (
     Choice,
@@ -32,11 +32,12 @@ CHOICES_MAX = 10
 LOOK_S = 1.0
 
 
-class Orchestrator(Assembly):
+class Orchestrator:
     """Answers through `dispatcher` from `start` to `stop`."""
 
     def __init__(self, settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> None:
-        super().__init__(settings, clock, own_keys)
+        self.parts = assemble(settings, clock, own_keys)
+        self.dispatcher = self.parts.dispatcher
         self._background: list[asyncio.Task[None]] = []
         self._knows_keys = False
 
@@ -46,73 +47,78 @@ class Orchestrator(Assembly):
         if self._knows_keys:
             return
         self._knows_keys = True
-        await self.keyring.load()
+        await self.parts.keyring.load()
         self._background += [
-            asyncio.create_task(self.keyring.follow()),
-            asyncio.create_task(self.attempts.run()),
+            asyncio.create_task(self.parts.keyring.follow()),
+            asyncio.create_task(self.parts.attempts.run()),
         ]
 
     async def start(self) -> None:
         """Make ready to answer."""
+        parts = self.parts
         # Also where nobody is asked for a key: a request may carry a bearer key all the same.
         await self.know_keys()
-        await self._keeping.load()
-        self.redis.begin()
+        await parts.keeping.load()
+        parts.redis.begin()
         choice = await self._choose_model()
-        loaded = await self._indexes.load(self.storage, self.meanings.current)
-        index = self.meanings.current.index
-        vectors = await self.storage.read(lambda session: index.seen_by(session).count())
+        loaded = await parts.indexes.load(parts.storage, parts.meanings.current)
+        index = parts.meanings.current.index
+        vectors = await parts.storage.read(lambda session: index.seen_by(session).count())
         log.info(
             "The vector index is loaded.",
             action="load_index",
-            model=self.meanings.current.model,
+            model=parts.meanings.current.model,
             vectors=vectors,
             from_storage=loaded,
         )
-        await ensure_words(self.storage, self._lexical)
-        await self.redis.tried()
-        store_id = await name_store(self.storage)
-        self.redis.take_part(store_id, self._count)
+        await ensure_words(parts.storage, parts.lexical)
+        await parts.redis.tried()
+        store_id = await name_store(parts.storage)
+        parts.redis.take_part(store_id, self._count)
         await take_up(
-            self.operational, store_id, self.storage, self._clock, self._settings.operational
+            parts.operational,
+            store_id,
+            parts.storage,
+            parts.clock,
+            parts.settings.operational,
         )
-        await self._running.recover_if_possible()
-        warming = self.storage.read(self._lexical.warm)
+        await parts.running.recover_if_possible()
+        warming = parts.storage.read(parts.lexical.warm)
         warming.add_done_callback(lambda done: done.cancelled() or done.exception())
-        unfinished = await self._scrubbing.take_up()
+        unfinished = await parts.scrubbing.take_up()
         if choice.target is None or unfinished:
             # What a purge left in the index of the target is made anew without it.
-            model = self.meanings.current.model
-            await asyncio.to_thread(self._indexes.forget_others, model)
+            model = parts.meanings.current.model
+            await asyncio.to_thread(parts.indexes.forget_others, model)
         if choice.target is not None:
-            self._reembedding.start(choice.target, partial(self._make_target, choice.target))
+            parts.reembedding.start(choice.target, partial(self._make_target, choice.target))
         else:
-            self._background.append(asyncio.create_task(self._reembedding.tidy()))
+            self._background.append(asyncio.create_task(parts.reembedding.tidy()))
         self._background += [
-            asyncio.create_task(keep_following(self._clock)),
+            asyncio.create_task(keep_following(parts.clock)),
             asyncio.create_task(self._flush_accesses()),
-            asyncio.create_task(self._feed.follow()),
-            asyncio.create_task(self._keeping.run()),
-            asyncio.create_task(self._late.run()),
-            asyncio.create_task(self._scrubbing.run()),
-            asyncio.create_task(self._running.look_after()),
+            asyncio.create_task(parts.feed.follow()),
+            asyncio.create_task(parts.keeping.run()),
+            asyncio.create_task(parts.late.run()),
+            asyncio.create_task(parts.scrubbing.run()),
+            asyncio.create_task(parts.running.look_after()),
         ]
-        if not self.storage.inline_reads:
+        if not parts.storage.inline_reads:
             # Others may exchange the model of this store.
-            following = self._following.run(choice.active.to_text())
+            following = parts.following.run(choice.active.to_text())
             self._background.append(asyncio.create_task(following))
             self._background.append(asyncio.create_task(self._follow_changes()))
 
     async def _choose_model(self) -> Choice:
         """Start with the store's own model, or with the configured one if it has none."""
-        providers = self._providers
+        parts = self.parts
         for _ in range(CHOICES_MAX):
-            known = await self.storage.read(read_known)
+            known = await parts.storage.read(read_known)
             choice = await asyncio.to_thread(
-                choose, known, providers.configured(), providers.embedder
+                choose, known, parts.providers.configured(), parts.providers.embedder
             )
             # Another orchestrator may have exchanged the model meanwhile.
-            if await self.storage.write(partial(remember, known, choice)):
+            if await parts.storage.write(partial(remember, known, choice)):
                 break
         else:
             raise StorageFailed("The model of the store is changed over and over; start again.")
@@ -123,15 +129,17 @@ class Orchestrator(Assembly):
                 in_use=choice.embedder.model,
                 reason=choice.fallback_reason,
             )
-            self.errors.report(
+            parts.errors.report(
                 "orchestrator",
                 "embedder_unavailable",
                 choice.fallback_reason,
-                self._clock.now_us(),
+                parts.clock.now_us(),
                 context={"in_use": choice.embedder.model},
             )
-        placeholder = self.meanings.current
-        self.meanings.current = providers.meaning(choice.embedder, asyncio.get_running_loop())
+        placeholder = parts.meanings.current
+        parts.meanings.current = parts.providers.meaning(
+            choice.embedder, asyncio.get_running_loop()
+        )
         placeholder.embedding.close()
         placeholder.index.close()
         return choice
@@ -143,39 +151,40 @@ class Orchestrator(Assembly):
             served=sum(requests["served"].values()),
             failed=requests["failed"],
             in_flight=requests["in_flight"],
-            memories_added=self._store.added,
+            memories_added=self.parts.store.added,
         )
 
     async def _make_target(self, target: EmbedderSpec) -> Meaning:
         """The model that the store moves to, if it can be had."""
-        dimensions = await self.storage.read(shadow_dimensions)
-        embedder = await asyncio.to_thread(self._providers.embedder, target, dimensions)
-        return self._providers.meaning(embedder, asyncio.get_running_loop())
+        dimensions = await self.parts.storage.read(shadow_dimensions)
+        embedder = await asyncio.to_thread(self.parts.providers.embedder, target, dimensions)
+        return self.parts.providers.meaning(embedder, asyncio.get_running_loop())
 
     async def stop(self) -> bool:
         """Answer what was accepted, write what was noted; whether that was done in time."""
+        parts = self.parts
         for task in self._background:
             task.cancel()
         in_time = True
         try:
-            async with asyncio.timeout(self._settings.network.drain_s):
+            async with asyncio.timeout(parts.settings.network.drain_s):
                 await self.dispatcher.drained()
         except TimeoutError:
             in_time = False
-        await self._reembedding.stop()
-        await self.operational.stop()
-        await self.redis.stop()
-        self.attempts.flush()
+        await parts.reembedding.stop()
+        await parts.operational.stop()
+        await parts.redis.stop()
+        parts.attempts.flush()
         try:
-            await self._accesses.flush()
-            await self._reuse.flush()
-            await self._keeping.flush()
+            await parts.accesses.flush()
+            await parts.reuse.flush()
+            await parts.keeping.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
-        await asyncio.to_thread(self._readers.close)
+        await asyncio.to_thread(parts.readers.close)
         # Closing waits for the writer, which must be able to settle its futures meanwhile.
-        await asyncio.to_thread(self.storage.close)
-        for meaning in self.meanings.opened():
+        await asyncio.to_thread(parts.storage.close)
+        for meaning in parts.meanings.opened():
             meaning.embedding.close()
             await asyncio.to_thread(meaning.index.close)
         return in_time
@@ -185,14 +194,14 @@ class Orchestrator(Assembly):
         while True:
             await asyncio.sleep(LOOK_S)
             with suppress(RecollectError):
-                await self.storage.reached_seq()
+                await self.parts.storage.reached_seq()
 
     async def _flush_accesses(self) -> None:
         while True:
-            await asyncio.sleep(self._settings.decay.access_flush_ms / 1000)
+            await asyncio.sleep(self.parts.settings.decay.access_flush_ms / 1000)
             try:
-                await self._accesses.flush()
-                await self._reuse.flush()
+                await self.parts.accesses.flush()
+                await self.parts.reuse.flush()
             except RecollectError as error:
                 log.warning("Accesses were not written.", action="flush", reason=error.message)
-                self._trouble(error.code, f"Accesses were not written: {error.message}")
+                self.parts.trouble(error.code, f"Accesses were not written: {error.message}")

@@ -20,12 +20,12 @@ from recollect.orchestrator.consolidation.purging import forget_in_reports
 from recollect.orchestrator.documents.purging import forget_chunk
 from recollect.orchestrator.embedding.meaning import Embedded, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
-from recollect.orchestrator.memory_vectors import DROP_VECTOR, EMBED_LATER, MemoryVectors
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.orchestrator.vectors.memory_vectors import DROP_VECTOR, EMBED_LATER, MemoryVectors
 from recollect.protocol.collection_names import EVENTS
 from recollect.protocol.errors import AlreadyExists, CycleRefused, NotFound, VersionConflict
 from recollect.protocol.operation import Access

@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 
 from recollect.config.settings import Settings
-from recollect.orchestrator.index_loading import FaissIndexes
-from recollect.orchestrator.pgvector_indexes import PgvectorIndexes
 from recollect.orchestrator.search.json_paths import JsonPaths, PostgresJsonPaths, SqliteJsonPaths
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex, TsvectorIndex
 from recollect.orchestrator.search.nearest import NearestInProcess
 from recollect.orchestrator.search.nearest_stored import NearestStored
 from recollect.orchestrator.search.scopes import Nearest
 from recollect.orchestrator.storage.interface import PrefetchFunction, SealFunction, Storage
-from recollect.orchestrator.storage.sqlite import SqliteStorage
-from recollect.orchestrator.vector_indexes import VectorIndexes
+from recollect.orchestrator.storage.sqlite.storage import SqliteStorage
+from recollect.orchestrator.vectors.faiss_indexes import FaissIndexes
+from recollect.orchestrator.vectors.indexes import VectorIndexes
+from recollect.orchestrator.vectors.pgvector_indexes import PgvectorIndexes
 
 SQLITE = "sqlite"
 
@@ -61,7 +61,7 @@ def open_storage(
             page_cache_mb=chosen.page_cache_mb,
             check_at_once_mb=chosen.check_at_once_mb,
         )
-    from recollect.orchestrator.storage.postgres import PostgresStorage  # needs its extra
+    from recollect.orchestrator.storage.postgres.storage import PostgresStorage  # needs its extra
 
     return PostgresStorage(
         chosen.url,

@@ -89,7 +89,7 @@ async def serve(settings: Settings) -> int:
             orchestrator = Orchestrator(settings, SystemClock(), own_keys)
             if isinstance(server, GuardedServer):
                 await orchestrator.know_keys()
-                server.open_gate(orchestrator.keyring, orchestrator.attempts)
+                server.open_gate(orchestrator.parts.keyring, orchestrator.parts.attempts)
             await orchestrator.start()
         except BaseException:
             server.close()

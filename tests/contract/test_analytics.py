@@ -27,7 +27,7 @@ def test_what_was_made_used_and_will_fade_is_told(world: World) -> None:
     add(world, "a canary", namespace=f"{HEALTH_NAMESPACE}:one")
     for _ in range(3):
         world(ops.GetMemory(read))
-    world.run(world.orchestrator._accesses.flush())
+    world.run(world.orchestrator.parts.accesses.flush())
 
     told = world(ops.Analytics(days=3))
     assert [day["created"] for day in told["growth"]] == [1, 0, 2]

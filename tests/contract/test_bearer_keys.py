@@ -128,7 +128,7 @@ def test_a_key_that_is_nobodys_gets_nothing_and_one_line(
     assert denied_lines(world) == [
         ("(unknown)", "add_memory", f"bearer:{id_of(bearer)}", "unknown key") for bearer in wrong
     ]
-    world.orchestrator.attempts.flush()
+    world.orchestrator.parts.attempts.flush()
     told = denied_lines(world)[len(wrong) :]
     assert {line[3] for line in told} == {"unknown key: 1 more attempt"} and len(told) == len(wrong)
 
@@ -256,7 +256,7 @@ def test_of_a_key_only_its_hash_is_kept_and_nobody_is_told_the_key(
             body = msgspec.msgpack.encode(operation)
             answers.append(world.send(operation.spec.name, body, bearer=bearer, key=f"{id(body)}"))
     answers.append(world(ops.ListIdentities()))
-    world.orchestrator.attempts.flush()
+    world.orchestrator.parts.attempts.flush()
     rows, said = everything(world), capfd.readouterr()
     for secret in (key, revoked, unknown):
         assert secret[len(PREFIX) :] not in f"{answers} {rows} {said.out} {said.err}"

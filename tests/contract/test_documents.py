@@ -396,14 +396,14 @@ def test_a_document_that_takes_longer_than_the_call_is_finished_by_itself(
 ) -> None:
     (folder / "slow.txt").write_text("words that take their time\n")
     reading, go_on = threading.Event(), threading.Event()
-    cut = world.orchestrator._readers.cut
+    cut = world.orchestrator.parts.readers.cut
 
     async def slowly(*given: Any) -> Any:
         reading.set()
         await asyncio.to_thread(go_on.wait, 60)
         return await cut(*given)
 
-    world.orchestrator._readers.cut = slowly  # type: ignore[method-assign, assignment]
+    world.orchestrator.parts.readers.cut = slowly  # type: ignore[method-assign, assignment]
 
     def hurried() -> Any:
         return world(SyncDocuments(str(folder)), deadline_ms=world.clock.now_us() // 1000 + 100)

@@ -27,7 +27,7 @@ def seen(world: World, **options: Any) -> list[tuple[str, str, int]]:
 
 def kept(world: World) -> int:
     async def count() -> int:
-        await world.orchestrator._keeping.flush()
+        await world.orchestrator.parts.keeping.flush()
         [(rows,)] = await world.storage.read(
             lambda session: session.execute("SELECT count(*) FROM errors_seen")
         )

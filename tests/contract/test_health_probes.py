@@ -133,7 +133,7 @@ def test_an_index_that_lost_a_vector_is_repaired_and_that_is_told(world: World, 
     world.settle()
     assert (world.run(probe.look()).state, told) == ("healthy", [])
     [(num,)] = world.run(_numbers(world))
-    index = world.orchestrator.meanings.current.index
+    index = world.orchestrator.parts.meanings.current.index
     if isinstance(index, FaissIndex):
         index.remove(num)
     else:

@@ -51,7 +51,7 @@ def made(world: World, name: str, *grants: tuple[str, str], **bounds: Any) -> st
 
 def known(world: World, key: str) -> Identity:
     """Who a key belongs to, as a message that came with it would be told."""
-    found = world.orchestrator.keyring.identity(key)
+    found = world.orchestrator.parts.keyring.identity(key)
     assert found is not None
     return found
 
@@ -99,7 +99,7 @@ def test_a_revoked_identity_is_unknown_and_its_name_can_be_given_again(world: Wo
     answer = world(RevokeAccess("alice"))
     assert answer["identity"]["revoked_at"] is not None
     assert answer["identity"]["grants"] == []
-    keyring = world.orchestrator.keyring
+    keyring = world.orchestrator.parts.keyring
     assert keyring.identity(key) is None
     assert keyring.revoked_name(key) == "alice"
     assert world(RevokeAccess("alice"))["identity"]["revoked_at"] is not None
@@ -120,7 +120,7 @@ def test_what_is_known_survives_a_restart(world: World) -> None:
     world(RevokeAccess("gone"))
     before = world(ListIdentities())
     world.restart()
-    keyring = world.orchestrator.keyring
+    keyring = world.orchestrator.parts.keyring
     world.run(keyring.load())
     assert world(ListIdentities()) == before
     assert known(world, alice).grants.allows("user:alice", "write")

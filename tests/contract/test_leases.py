@@ -124,13 +124,13 @@ def test_a_run_of_many_writes_is_refused_from_the_write_at_which_the_lease_was_l
     token = acquire(world, "anna")["token"]
     for _ in range(2):
         world(ops.AddMemory("The deploy runs every Friday at noon", namespace="app:site"))
-    writes = world.orchestrator._running._writes
+    writes = world.orchestrator.parts.running._writes
     real = writes.write
 
     def lose_first(call: Any, function: Any) -> Any:
         writes.write = real  # type: ignore[method-assign]
         begun = real(call, function)
-        world.orchestrator.storage.write(
+        world.orchestrator.parts.storage.write(
             lambda t: t.execute("UPDATE leases SET token = token + 1 WHERE name = 'work'")
         )
         return begun

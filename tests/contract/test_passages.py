@@ -11,7 +11,7 @@ import pytest
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import hashed
-from recollect.orchestrator.reembedding import Reembedding
+from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol.operations import (
     AddMemory,
     BatchAddMemories,
@@ -32,15 +32,15 @@ ONE = "a single remark"
 @pytest.fixture
 def embedder(world: World) -> SentenceEmbedder:
     embedder = SentenceEmbedder()
-    before = world.orchestrator.meanings.current
-    world.orchestrator.meanings.current = world.run(_meaning(world, embedder))
+    before = world.orchestrator.parts.meanings.current
+    world.orchestrator.parts.meanings.current = world.run(_meaning(world, embedder))
     before.embedding.close()
     before.index.close()
     return embedder
 
 
 async def _meaning(world: World, embedder: SentenceEmbedder) -> Meaning:
-    providers = Providers(world.settings.embedding, world.orchestrator._indexes.make)
+    providers = Providers(world.settings.embedding, world.orchestrator.parts.indexes.make)
     return providers.meaning(embedder, asyncio.get_running_loop())
 
 
@@ -111,7 +111,7 @@ def test_a_move_to_another_model_brings_its_passages(
 
     async def move(target_of: SentenceEmbedder) -> None:
         reembedding = Reembedding(
-            world.storage, world.orchestrator.meanings, world.orchestrator._indexes
+            world.storage, world.orchestrator.parts.meanings, world.orchestrator.parts.indexes
         )
         reembedding.start(hashed(), partial(_meaning, world, target_of))
         while reembedding.running:

@@ -10,12 +10,12 @@ import psycopg
 import pytest
 
 from recollect.config.settings import EmbeddingSettings, Settings
-from recollect.orchestrator import pgvector_indexes
 from recollect.orchestrator.relocation.places import place_of
 from recollect.orchestrator.relocation.relocating import relocate
 from recollect.orchestrator.storage.migrations import SchemaError
-from recollect.orchestrator.storage.postgres import PostgresWriterSession
-from recollect.orchestrator.storage.postgres_claims import claim_alone
+from recollect.orchestrator.storage.postgres.claims import claim_alone
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
+from recollect.orchestrator.vectors import pgvector_indexes
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import NotFound, StorageFailed
 from tests.faults.polling import wait_for

@@ -122,7 +122,7 @@ def test_an_explanation_names_the_parts_of_each_score(world: World, way: Any) ->
 def test_a_ready_vector_is_compared_and_one_of_another_model_refused(world: World) -> None:
     wanted = add(world, "lighthouse on the cliff")
     add(world, "completely different words")
-    vector = world.orchestrator.meanings.current.embedding.embed_now(["lighthouse cliff"])[0]
+    vector = world.orchestrator.parts.meanings.current.embedding.embed_now(["lighthouse cliff"])[0]
     found = world(SemanticSearch("ignored", 1, vector=[3 * float(x) for x in vector]))
     assert ids(found) == [wanted]
     assert found["results"][0]["score"] <= 1
@@ -234,7 +234,7 @@ def test_a_filter_on_what_reads_change_sees_the_latest_reads(world: World) -> No
         assert ids(world(way("lighthouse", filters=often))) == []
     for _ in range(4):
         world(GetMemory(memory_id))
-    world.run(world.orchestrator._accesses.flush())
+    world.run(world.orchestrator.parts.accesses.flush())
     for way in WAYS:
         assert ids(world(way("lighthouse", filters=often))) == [memory_id]
 

@@ -124,13 +124,13 @@ def test_a_new_model_comes_into_use_with_all_of_them(pair: Pair) -> None:
 
 def test_who_still_has_the_old_model_leaves_the_vectors_of_the_new_one(pair: Pair) -> None:
     one, other = pair
-    old = other.orchestrator.meanings.current
+    old = other.orchestrator.parts.meanings.current
     one(ops.BatchAddMemories([{"content": f"lantern number {n}"} for n in range(20)]))
     one(ops.Reembed("hashed", "hashed", 64))
     until = time.monotonic() + ANSWERED_WITHIN_S
     while one(ops.Stats())["index"]["model"] != NEW_MODEL:
         assert time.monotonic() < until
-    other.run(other.orchestrator._indexes.load(other.storage, old))
+    other.run(other.orchestrator.parts.indexes.load(other.storage, old))
     stats = one(ops.Stats())
     assert (stats["index"]["vectors"], stats["embedding"]["waiting"]) == (20, 0)
 

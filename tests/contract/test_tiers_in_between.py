@@ -13,7 +13,7 @@ from tests.harness.worlds import World
 
 def with_in_between(world: World, *meanwhile: Operation[Any]) -> Any:
     """The answer to a migration, where something is done when it has looked and not yet written."""
-    lock = world.orchestrator._running.lock
+    lock = world.orchestrator.parts.running.lock
 
     async def queued() -> None:
         while "waiters" not in repr(lock):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from recollect.config.settings import EmbeddingSettings, IndexSettings, Settings
-from recollect.orchestrator import pgvector_indexes
 from recollect.orchestrator.search.vectors import FaissIndex
+from recollect.orchestrator.vectors import pgvector_indexes
 from recollect.protocol import operations as ops
 from tests.contract.test_tiers import HOME, add
 from tests.faults.polling import wait_for
@@ -41,7 +41,7 @@ def behind_its_back(world: World, *statements: str) -> None:
 def searched(world: World) -> bool:
     """Whether the look through all memories that a start begins with is over."""
     world(ops.Ping())
-    return world.orchestrator._late.searched
+    return world.orchestrator.parts.late.searched
 
 
 def nearest(world: World, text: str) -> str:
@@ -51,7 +51,7 @@ def nearest(world: World, text: str) -> str:
 
 def lose_and_gain(world: World, nums: list[int]) -> None:
     """Have the index without some memories, and with one that is none."""
-    index = world.orchestrator.meanings.current.index
+    index = world.orchestrator.parts.meanings.current.index
     if isinstance(index, FaissIndex):
         for num in nums:
             index.remove(num)

@@ -12,7 +12,6 @@ import psycopg
 import pytest
 
 from recollect.config.settings import EmbeddingSettings, Settings
-from recollect.orchestrator import pgvector_indexes
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.search import nearest_stored
@@ -20,9 +19,10 @@ from recollect.orchestrator.search.vectors import pgvector
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Params, Row, Session
 from recollect.orchestrator.storage.migrations import SchemaError
-from recollect.orchestrator.storage.postgres import PostgresWriterSession
-from recollect.orchestrator.storage.postgres_schema import apply_migrations
-from recollect.orchestrator.storage.postgres_values import adapt
+from recollect.orchestrator.storage.postgres.schema import apply_migrations
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.values import adapt
+from recollect.orchestrator.vectors import pgvector_indexes
 from recollect.protocol import operations as ops
 from tests.faults.polling import wait_for
 from tests.harness.postgres import bare_database, new_database
@@ -103,7 +103,7 @@ def plans(world: World, k: int, condition: Any, *, few: bool = False) -> list[st
     async def read() -> list[str]:
         def look(session: Session) -> list[str]:
             watched = Watched(session)
-            index = world.orchestrator.meanings.current.index
+            index = world.orchestrator.parts.meanings.current.index
             assert isinstance(index, pgvector.PgvectorIndex)
             index.seen_by(watched).find(query("amber1 birch2"), k, condition, few=few)
             return watched.plans

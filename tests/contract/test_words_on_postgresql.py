@@ -11,7 +11,7 @@ from recollect.orchestrator.search.lexical.frequencies import Frequencies
 from recollect.orchestrator.search.lexical.query import terms_of
 from recollect.orchestrator.search.lexical.tsvector_source import TsvectorSource, count_words
 from recollect.orchestrator.search.lexical.tsvector_text import PLACES_OF_WORD_MAX, vector_of
-from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from tests.harness.postgres import new_database
 from tests.unit.orchestrator.test_lexical import (
     TOKENS,

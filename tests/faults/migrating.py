@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from recollect.orchestrator import failpoints
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 ROOT = Path(__file__).parents[2]
 ENDED_WITHIN_S = 30.0

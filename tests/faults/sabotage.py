@@ -32,7 +32,7 @@ def begin() -> None:
 def acknowledge_before_commit(put: Put) -> None:
     """Who writes is answered while the commit is still to come."""
     from recollect.orchestrator.storage.group_commit import GroupCommitWriter
-    from recollect.orchestrator.storage.sqlite import SqliteSession
+    from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
     write, commit = GroupCommitWriter._write, SqliteSession.commit
 
@@ -52,7 +52,7 @@ def acknowledge_before_commit(put: Put) -> None:
 
 def do_not_sync(put: Put) -> None:
     """A commit is left to the system to write when it likes."""
-    from recollect.orchestrator.storage.sqlite import SqliteSession
+    from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
     made = SqliteSession.__init__
 
@@ -112,8 +112,8 @@ def trust_redis(put: Put) -> None:
 
 def believe_segments(put: Put) -> None:
     """The files of a segment are taken as they are, and not compared with what is stored."""
-    from recollect.orchestrator import index_loading
     from recollect.orchestrator.search.vectors import snapshots
+    from recollect.orchestrator.vectors import faiss_indexes
 
     class Whatever:
         def __eq__(self, other: object) -> bool:
@@ -144,24 +144,24 @@ def believe_segments(put: Put) -> None:
     facts = snapshots._facts
     put(snapshots, "_facts", believed)
     put(snapshots, "_read_manifest", manifest)
-    put(index_loading, "_agrees", lambda table, meaning, nums, seqs, session: True)
+    put(faiss_indexes, "_agrees", lambda table, meaning, nums, seqs, session: True)
     put(snapshots.Draft, "finish", finished)
 
 
 def call_a_full_disk_something_else(put: Put) -> None:
     """Whoever writes to a full disk is told of a defect."""
-    from recollect.orchestrator.storage import sqlite
+    from recollect.orchestrator.storage.sqlite import session
     from recollect.protocol.errors import StorageFailed
 
-    put(sqlite, "StorageFull", StorageFailed)
+    put(session, "StorageFull", StorageFailed)
 
 
 def serve_what_is_there(put: Put) -> None:
     """A database is opened without a look at it."""
-    from recollect.orchestrator.storage import damage, sqlite
+    from recollect.orchestrator.storage.sqlite import damage, storage
 
     put(damage.DamageCheck, "run", lambda self, connection: None)
-    put(sqlite, "refuse_lost", lambda path: None)
+    put(storage, "refuse_lost", lambda path: None)
 
 
 def keep_all_answers(put: Put) -> None:
@@ -256,12 +256,12 @@ def back_up_what_was(put: Put) -> None:
     """A backup lacks what was written last."""
     import apsw
 
-    from recollect.orchestrator.storage import copies, sqlite
-
-    copy = copies.back_up
+    from recollect.orchestrator.storage import copies
+    from recollect.orchestrator.storage.sqlite import storage
+    from recollect.orchestrator.storage.sqlite.copies import back_up
 
     def backing_up(database: Path, folder: Path) -> dict[str, Any]:
-        copy(database, folder)
+        back_up(database, folder)
         copied = folder / copies.DATABASE_NAME
         connection = apsw.Connection(str(copied))
         connection.execute("DELETE FROM memories WHERE num > (SELECT max(num) - 50 FROM memories)")
@@ -273,17 +273,18 @@ def back_up_what_was(put: Put) -> None:
         )
         return copies.write_manifest(folder, manifest)
 
-    put(sqlite, "back_up", backing_up)
+    put(storage, "back_up", backing_up)
 
 
 def migrate_statement_by_statement(put: Put) -> None:
     """An upgrade is no transaction."""
-    from recollect.orchestrator.storage import migrations, sqlite
+    from recollect.orchestrator.storage import migrations
+    from recollect.orchestrator.storage.sqlite import storage
 
     def apply(session: Any, folder: Path) -> int:
         return migrations.migrate(session, folder)[1]
 
-    put(sqlite, "apply_migrations", apply)
+    put(storage, "apply_migrations", apply)
 
 
 def stop_at_once(put: Put) -> None:
@@ -299,7 +300,7 @@ def stop_at_once(put: Put) -> None:
 def leave_the_words(put: Put) -> None:
     """What is purged stays in the full text until something else takes its place."""
     from recollect.orchestrator.scrubbing import Scrubbing
-    from recollect.orchestrator.storage.sqlite import SqliteStorage
+    from recollect.orchestrator.storage.sqlite.storage import SqliteStorage
 
     async def nothing(self: Any) -> None:
         return None

@@ -18,7 +18,7 @@ import structlog
 
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.orchestrator.storage.sqlite import SqliteStorage
+from recollect.orchestrator.storage.sqlite.storage import SqliteStorage
 
 ROWS = 240
 WRITERS = 3

@@ -16,7 +16,7 @@ from recollect.orchestrator.storage import journal
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Change
 from recollect.orchestrator.storage.journal_walk import JournalWalk
-from recollect.orchestrator.storage.sqlite import SqliteSession
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from recollect.protocol.errors import Forbidden
 from recollect.protocol.operations import AddMemory, Put, TrimJournal, UpdateMemory, VerifyAudit
 from tests.faults import counts, schema_dumps

@@ -17,8 +17,8 @@ import apsw
 import pytest
 
 from recollect import RecollectError
-from recollect.orchestrator.storage import damage
 from recollect.orchestrator.storage.copies import DATABASE_NAME
+from recollect.orchestrator.storage.sqlite import damage
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.polling import wait_for

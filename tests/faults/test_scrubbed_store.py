@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from recollect.orchestrator.storage.copies import DATABASE_NAME
-from recollect.orchestrator.storage.sqlite import SqliteSession
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from tests.faults import counts
 from tests.faults.ledger import Trial
 from tests.faults.scrubbed_store import SCRUBBED, generations

@@ -49,8 +49,8 @@ def _started() -> Any:
 
 def _make_tables(url: str) -> None:
     from recollect.orchestrator.storage import migrations
-    from recollect.orchestrator.storage.postgres import PostgresWriterSession
-    from recollect.orchestrator.storage.postgres_schema import apply_migrations
+    from recollect.orchestrator.storage.postgres.schema import apply_migrations
+    from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 
     session = PostgresWriterSession(url)
     apply_migrations(session, migrations.FOLDER / "postgres")

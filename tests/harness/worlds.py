@@ -62,7 +62,7 @@ class World:
 
     def open(self) -> None:
         self.orchestrator = self.run(self._open())
-        self.storage = self.orchestrator.storage
+        self.storage = self.orchestrator.parts.storage
 
     async def _open(self) -> Orchestrator:
         orchestrator = Orchestrator(self.settings, self.clock)

@@ -18,12 +18,12 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.memory_vectors import DROP_VECTOR, EMBED_LATER_AGAIN
 from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.vectors.late_embedding import LateEmbedding
+from recollect.orchestrator.vectors.memory_vectors import DROP_VECTOR, EMBED_LATER_AGAIN
 
 PAGE_ROWS = 10_000
 REPAIRED_AT_ONCE = 200

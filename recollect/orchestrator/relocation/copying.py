@@ -25,7 +25,7 @@ from recollect.orchestrator.relocation.side import Side, transaction
 from recollect.orchestrator.relocation.tables import PROPERTIES, Checksum, Table, count, pages
 from recollect.orchestrator.relocation.words import WORDS, copy_words
 from recollect.orchestrator.storage.properties import SET, STORE_ID
-from recollect.orchestrator.storage.sqlite import LEFTOVERS
+from recollect.orchestrator.storage.sqlite.schema import LEFTOVERS
 from recollect.orchestrator.words_rebuilding import PROPERTY as WORDS_VERSION
 from recollect.protocol.errors import StorageFailed
 

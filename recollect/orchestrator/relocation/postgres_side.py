@@ -13,10 +13,11 @@ from recollect.orchestrator.relocation.tables import DERIVED, Table
 from recollect.orchestrator.search.lexical import TsvectorIndex
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Row
-from recollect.orchestrator.storage.postgres import PostgresWriterSession, translate
-from recollect.orchestrator.storage.postgres_claims import claim_alone
-from recollect.orchestrator.storage.postgres_schema import migrate_alone
-from recollect.orchestrator.storage.postgres_values import adapt
+from recollect.orchestrator.storage.postgres.claims import claim_alone
+from recollect.orchestrator.storage.postgres.errors import translate
+from recollect.orchestrator.storage.postgres.schema import migrate_alone
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.values import adapt
 from recollect.protocol.errors import AlreadyExists, InvalidArgument
 
 # A column that the server computes is no part of what is stored.

@@ -12,7 +12,8 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.inserting import Insert, insert_sql
 from recollect.orchestrator.storage.interface import Row
-from recollect.orchestrator.storage.sqlite import SqliteSession, rewrite_once
+from recollect.orchestrator.storage.sqlite.schema import rewrite_once
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from recollect.protocol.errors import NotFound
 
 PAGE_CACHE_MB = 64

@@ -9,7 +9,7 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.reembedding import Reembedding
+from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import Reembed

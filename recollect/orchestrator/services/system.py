@@ -10,12 +10,12 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.error_keeping import ErrorKeeping
-from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.vectors.late_embedding import LateEmbedding
+from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol import records
 from recollect.protocol.envelope import PROTOCOL_VERSION
 from recollect.protocol.operations import Ping, RecentErrors, ReportErrors, Stats

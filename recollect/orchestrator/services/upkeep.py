@@ -9,13 +9,13 @@ from functools import partial
 from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.late_embedding import LateEmbedding
 from recollect.orchestrator.maintenance.agreement import Agreement
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Storage
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.vectors.late_embedding import LateEmbedding
 from recollect.protocol import records
 from recollect.protocol.errors import DeadlineExceeded, RecollectError, ShuttingDown
 from recollect.protocol.operations import (

@@ -12,8 +12,8 @@ import apsw
 
 from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.copies import DATABASE_NAME
-from recollect.orchestrator.storage.postgres import PostgresSession, connect
-from recollect.orchestrator.storage.sqlite import SqliteSession
+from recollect.orchestrator.storage.postgres.session import PostgresSession, connect
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from tests.harness.storages import CHOSEN, POSTGRESQL
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.orchestrator.storage import checkpoints
-from recollect.orchestrator.storage.checkpoints import Checkpointer
+from recollect.orchestrator.storage.sqlite import checkpoints
+from recollect.orchestrator.storage.sqlite.checkpoints import Checkpointer
 
 PAGE_BYTES = 4096
 

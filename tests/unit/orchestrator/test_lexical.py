@@ -29,7 +29,8 @@ from recollect.orchestrator.search.lexical.tokens import Tokens
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import Change, SequenceCounter, WriteTransaction
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 EVERYTHING: Condition = ("deleted_us IS NULL", [])
 TOKENS = Tokens()

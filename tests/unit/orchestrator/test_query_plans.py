@@ -13,13 +13,9 @@ from recollect.orchestrator import (
     counting,
     fencing,
     idempotency,
-    index_loading,
     keys,
-    late_embedding,
     leases,
     memory_store,
-    memory_vectors,
-    reembedding,
     rows,
 )
 from recollect.orchestrator.analytics import statements as analytics
@@ -68,8 +64,15 @@ from recollect.orchestrator.sessions import state as session_state
 from recollect.orchestrator.sessions.homes import readable_sessions
 from recollect.orchestrator.storage import journal, journal_trimming, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from recollect.orchestrator.tiers import due, planning
+from recollect.orchestrator.vectors import (
+    faiss_indexes,
+    late_embedding,
+    memory_vectors,
+    shadow_table,
+)
 from recollect.orchestrator.working import reading, summaries
 from recollect.orchestrator.working import rows as working_rows
 from recollect.protocol.errors import NotFound
@@ -132,7 +135,7 @@ STATEMENTS = {
     "what was superseded": past.CHANGED_SINCE.format(home="TRUE"),
     "what waits for a vector": late_embedding.WAITING,
     "a page without vectors": late_embedding.FORGOTTEN,
-    "what is behind": reembedding.BEHIND,
+    "what is behind": shadow_table.BEHIND,
     "access": accesses.SELECT_FADING.format(marks="?, ?"),
     "access update": accesses.update_sql(2),
     "idempotency": idempotency.FIND.format(keys="?, ?"),
@@ -173,7 +176,7 @@ STATEMENTS = {
     "audit entries for a feed of operations": pages.IN_STRETCH.format(
         condition=Wanted(None, frozenset(["put"]), agent="a").condition()[0]
     ),
-    "vectors at start": index_loading.PAGE.format(table="vectors", marks="?, ?"),
+    "vectors at start": faiss_indexes.PAGE.format(table="vectors", marks="?, ?"),
     "search by words": lexical.FIND.format(condition=ALIVE),
     **{f"erase {at}": statement for at, statement in enumerate(memory_store.ERASE)},
     "what a key holds": keys.HOLDER,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from recollect.config.settings import RecallSettings
-from recollect.orchestrator.assembly import weights_of
+from recollect.orchestrator.assembly.searching import weights_of
 from recollect.orchestrator.search.ranking import Weights
 
 GUIDE = Path(__file__).parents[3] / "docs" / "search.md"

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from recollect.orchestrator.storage import migrations
-from recollect.orchestrator.storage.sqlite import (
-    LEFTOVERS,
-    SqliteSession,
-    apply_migrations,
-    rewrite_once,
-)
+from recollect.orchestrator.storage.sqlite.schema import LEFTOVERS, apply_migrations, rewrite_once
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 PROPERTIES = "SELECT name FROM properties"
 KEEP = "INSERT INTO authors (namespace, author) VALUES (?, ?)"

@@ -11,13 +11,13 @@ from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
-from recollect.orchestrator.index_loading import FaissIndexes
 from recollect.orchestrator.redis.beside import RedisBeside
 from recollect.orchestrator.scrubbing import Scrubbing
 from recollect.orchestrator.search.lexical.fts5 import Fts5Index
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import WriteTransaction
-from recollect.orchestrator.storage.sqlite import SqliteStorage
+from recollect.orchestrator.storage.sqlite.storage import SqliteStorage
+from recollect.orchestrator.vectors.faiss_indexes import FaissIndexes
 
 
 def purge(transaction: WriteTransaction) -> str:

@@ -15,14 +15,14 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect.orchestrator.storage.pages import (
+from recollect.orchestrator.storage.sqlite.pages import (
     KINDS,
     Misfit,
     check_header,
     loose_spans,
     unused_spans,
 )
-from recollect.orchestrator.storage.slack import DatabaseFile, Wiping
+from recollect.orchestrator.storage.sqlite.slack import DatabaseFile, Wiping
 
 PAGE_SIZES = (512, 1024, 4096, 65_536)
 SCHEMA = """

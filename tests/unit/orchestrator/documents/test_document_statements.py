@@ -9,7 +9,8 @@ import pytest
 from recollect.orchestrator.documents import purging, rows
 from recollect.orchestrator.services import documents
 from recollect.orchestrator.storage import migrations
-from recollect.orchestrator.storage.sqlite import SqliteSession, apply_migrations
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations
+from recollect.orchestrator.storage.sqlite.session import SqliteSession
 
 STATEMENTS = {
     "find": rows.FIND,

@@ -15,63 +15,36 @@ from typing import Any
 import numpy as np
 import structlog
 
-from recollect.orchestrator.embedding.choosing import ACTIVE, MODEL, TARGET
-from recollect.orchestrator.embedding.interface import Pooled
+from recollect.orchestrator.embedding.choosing import TARGET
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.off_loop import to_the_end
-from recollect.orchestrator.refused_texts import embedded_singly
-from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
-from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.storage.journal import READ_LEDGER
-from recollect.orchestrator.storage.properties import get_property, set_property
+from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.storage.interface import Storage
+from recollect.orchestrator.storage.properties import set_property
 from recollect.orchestrator.trouble import Trouble, unheard
-from recollect.orchestrator.vector_indexes import VectorIndexes
+from recollect.orchestrator.vectors.indexes import VectorIndexes
+from recollect.orchestrator.vectors.refused_texts import embedded_singly
+from recollect.orchestrator.vectors.shadow_table import (
+    COUNT,
+    FOREIGN,
+    LAST,
+    behind_page,
+    clear_some,
+    gone,
+    keep,
+    next_page,
+    sweep,
+    switch_tables,
+)
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
 
-PAGE_TEXTS = 256
-CATCH_UP_ROWS = 256
-CLEAR_ROWS = 2_000
-BEHIND_MAX = 1_000_000
 GRACE_S = 0.2
 CLEAR_PAUSE_S = 0.02
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
-
-NEXT = f"""
-SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
-"""
-# What changed since its new vector was made, or has none yet.
-BEHIND = """
-SELECT v.num, v.seq FROM vectors v LEFT JOIN shadow_vectors s ON s.num = v.num
-WHERE v.seq > ? AND (s.num IS NULL OR s.seq < v.seq) ORDER BY v.seq LIMIT ?
-"""
-LIVING = f"SELECT {COLUMNS} FROM memories WHERE num = ? AND {PRESENT}"
-KEEP = """
-INSERT INTO shadow_vectors (num, model, vector, seq, passages) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (num) DO UPDATE SET
-    model = excluded.model, vector = excluded.vector, seq = excluded.seq,
-    passages = excluded.passages
-"""
-STILL_LIVING = f"SELECT 1 FROM memories WHERE num = ? AND {PRESENT}"
-FORGET = "DELETE FROM shadow_vectors WHERE num = ?"
-SWAP = (
-    "ALTER TABLE vectors RENAME TO retired_vectors",
-    "ALTER TABLE shadow_vectors RENAME TO vectors",
-    "ALTER TABLE retired_vectors RENAME TO shadow_vectors",
-)
-CLEAR = """
-DELETE FROM shadow_vectors WHERE num IN (SELECT num FROM shadow_vectors ORDER BY num LIMIT ?)
-RETURNING 1
-"""
-OTHERS = "SELECT num FROM vectors WHERE seq >= ? AND model <> ?"
-FOREIGN = "SELECT 1 FROM shadow_vectors WHERE model <> ? LIMIT 1"
-LAST = "SELECT coalesce(max(num), 0) FROM shadow_vectors"
-COUNT = "SELECT count(*) FROM vectors"
-
 
 Make = Callable[[], Awaitable[Meaning]]
 """Makes the meaning that is to come into use; it may not be possible yet."""
@@ -215,7 +188,7 @@ class Reembedding:
         """Bring the new model into use; returns the old one."""
         [(after,)] = await self._storage.read(lambda s: s.execute(LAST))
         while True:
-            seq, rows = await self._storage.read(partial(_next, after))
+            seq, rows = await self._storage.read(partial(next_page, after))
             if not rows:
                 break
             await self._embed(spec, target, seq, rows)
@@ -227,7 +200,7 @@ class Reembedding:
         """Embed what changed meanwhile; returns the sequence number up to which all is done."""
         since_seq = 0
         while True:
-            seq, reached_seq, rows = await self._storage.read(partial(_behind, since_seq))
+            seq, reached_seq, rows = await self._storage.read(partial(behind_page, since_seq))
             await self._embed(spec, target, seq, rows)
             if reached_seq is None:
                 return seq
@@ -239,7 +212,7 @@ class Reembedding:
         made = await embedded_singly(target.embedding, rows)
         if not made:
             return
-        kept = await self._storage.write(partial(_keep, spec, target.model, seq, made))
+        kept = await self._storage.write(partial(keep, spec, target.model, seq, made))
         if kept is None:
             raise ExchangedElsewhere
         chosen = [(row, pooled) for row, pooled in made if row.num in kept]
@@ -253,7 +226,7 @@ class Reembedding:
             )
             # Whatever is deleted from now on, the index hears of; this is what went just before.
             nums = [row.num for row, _ in chosen]
-            for num in await self._storage.read(partial(_gone, nums)):
+            for num in await self._storage.read(partial(gone, nums)):
                 target.index.remove(num)
             total = max(self._status["total"], self._status["done"])
             self._status["done"] = min(total, self._status["done"] + len(chosen))
@@ -263,7 +236,7 @@ class Reembedding:
 
     async def _switch(self, spec: EmbedderSpec, target: Meaning, since_seq: int) -> Meaning:
         old = self._meanings.current
-        switched = partial(_switch, spec, target, since_seq, self._exchange(target))
+        switched = partial(switch_tables, spec, target, since_seq, self._exchange(target))
         self._switching = True
         write = self._storage.write(switched)
         try:
@@ -288,7 +261,7 @@ class Reembedding:
         try:
             self._status["done"] = await self._count(target)
             # Written between the commit and the exchange: with vectors of the old model.
-            await self._storage.write(partial(_sweep, self._switched_seq, target))
+            await self._storage.write(partial(sweep, self._switched_seq, target))
         except RecollectError as error:
             log.warning(
                 "Some vectors are of the old model.", action="reembed", reason=error.message
@@ -314,101 +287,5 @@ class Reembedding:
 
     async def _clear(self, target: EmbedderSpec | None) -> None:
         """Empty the shadow table, a bounded number at a time, while it is for this target."""
-        while await self._storage.write(partial(_clear_some, target)):
+        while await self._storage.write(partial(clear_some, target)):
             await asyncio.sleep(CLEAR_PAUSE_S)
-
-
-def _is_target(session: Session, spec: EmbedderSpec | None) -> bool:
-    """Whether the store is on its way to a model, or to none: another orchestrator may have said
-    otherwise."""
-    return get_property(session, TARGET) == (None if spec is None else spec.to_text())
-
-
-def _clear_some(target: EmbedderSpec | None, transaction: WriteTransaction) -> int:
-    if not _is_target(transaction, target):
-        return 0
-    return len(transaction.execute(CLEAR, (CLEAR_ROWS,)))
-
-
-def _next(after: int, session: Session) -> tuple[int, list[MemoryRow]]:
-    """Rows, and the sequence number of the moment at which they were as they are."""
-    [(seq, _)] = session.execute(READ_LEDGER)
-    return int(seq), [MemoryRow(*row) for row in session.execute(NEXT, (after, PAGE_TEXTS))]
-
-
-def _behind(since_seq: int, session: Session) -> tuple[int, int | None, list[MemoryRow]]:
-    """A page of what is behind, the number it reaches to, and None there if it is the last."""
-    [(seq, _)] = session.execute(READ_LEDGER)
-    found = session.execute(BEHIND, (since_seq, CATCH_UP_ROWS))
-    rows = [MemoryRow(*row) for num, _ in found for row in session.execute(LIVING, (num,))]
-    # Several may share a number: the page's last one is looked at again.
-    reached_seq = int(found[-1][1]) - 1 if len(found) == CATCH_UP_ROWS else None
-    return int(seq), reached_seq, rows
-
-
-def _gone(nums: list[int], session: Session) -> list[int]:
-    """Which of some memories live no longer."""
-    return [num for num in nums if not session.execute(STILL_LIVING, (num,))]
-
-
-def _keep(
-    spec: EmbedderSpec,
-    model: str,
-    seq: int,
-    made: list[tuple[MemoryRow, Pooled]],
-    transaction: WriteTransaction,
-) -> set[int] | None:
-    """Keep new vectors, except of memories that were deleted meanwhile; the numbers of the kept.
-
-    None if the store is not on its way to this model any more.
-    """
-    if not _is_target(transaction, spec):
-        return None
-    kept = {row.num for row, _ in made if transaction.execute(STILL_LIVING, (row.num,))}
-    transaction.executemany(
-        KEEP,
-        [
-            (row.num, model, pooled.vector, seq, pooled.passages or None)
-            for row, pooled in made
-            if row.num in kept
-        ],
-    )
-    return kept
-
-
-def _switch(
-    spec: EmbedderSpec,
-    target: Meaning,
-    since_seq: int,
-    exchange: Callable[[], None],
-    transaction: WriteTransaction,
-) -> int | None:
-    """Exchange the tables; what is still behind is left to be embedded late.
-
-    None if the store is not on its way to this model any more.
-    """
-    if not _is_target(transaction, spec):
-        return None
-    behind = [num for num, _ in transaction.execute(BEHIND, (since_seq, BEHIND_MAX))]
-    for num in behind:
-        transaction.execute(FORGET, (num,))
-        transaction.execute(EMBED_LATER_AGAIN, (num,))
-    for statement in SWAP:
-        transaction.execute(statement)
-    set_property(transaction, ACTIVE, spec.to_text())
-    set_property(transaction, MODEL, target.model)
-    set_property(transaction, TARGET, None)
-
-    def after_commit() -> None:
-        for num in behind:
-            target.index.remove(num)
-        exchange()
-
-    transaction.after_commit.append(after_commit)
-    return transaction.last_seq()
-
-
-def _sweep(seq: int, target: Meaning, transaction: WriteTransaction) -> None:
-    for (num,) in transaction.execute(OTHERS, (seq, target.model)):
-        transaction.execute("DELETE FROM vectors WHERE num = ?", (num,))
-        transaction.execute(EMBED_LATER_AGAIN, (num,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,138 +15,31 @@ import apsw
 import structlog
 
 from recollect.orchestrator.storage import journal, migrations
-from recollect.orchestrator.storage.checkpoints import Checkpointer
-from recollect.orchestrator.storage.copies import (
-    DATABASE_NAME,
-    PROBLEMS_MAX,
-    back_up,
-    problems_of,
-)
-from recollect.orchestrator.storage.damage import DamageCheck, refuse_lost, refusing_unreadable
+from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
-    Params,
     PrefetchFunction,
     ReadFunction,
-    Row,
     SealFunction,
     T,
     WriteFunction,
 )
-from recollect.orchestrator.storage.optimising import optimise
-from recollect.orchestrator.storage.pages import Misfit
-from recollect.orchestrator.storage.properties import GET, REMOVE
-from recollect.orchestrator.storage.slack import Wiping
-from recollect.protocol.errors import (
-    AlreadyExists,
-    RecollectError,
-    StorageFailed,
-    StorageFull,
+from recollect.orchestrator.storage.sqlite.checkpoints import Checkpointer
+from recollect.orchestrator.storage.sqlite.copies import back_up, problems_of
+from recollect.orchestrator.storage.sqlite.damage import (
+    DamageCheck,
+    found_in,
+    refuse_lost,
+    refusing_unreadable,
 )
+from recollect.orchestrator.storage.sqlite.optimising import optimise
+from recollect.orchestrator.storage.sqlite.pages import Misfit
+from recollect.orchestrator.storage.sqlite.schema import apply_migrations, rewrite_once
+from recollect.orchestrator.storage.sqlite.scrubbing import scrub
+from recollect.orchestrator.storage.sqlite.session import SqliteSession, damaged, translate
 
 log = structlog.get_logger()
-
-BUSY_TIMEOUT_MS = 10_000
-STATEMENTS_CACHED = 256
-WAL_BYTES_KEPT = 64 * 1024 * 1024
-FIND_PROPERTIES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'properties'"
-LEFTOVERS = "leftovers"
-"""Marks a file in which deleted rows were not overwritten from its beginning."""
-SCRUBS_MAX = 3  # one that wipes, one that looks again, and one more under ceaseless writes
-SCRUB_TRIES_MAX = 50
-SCRUB_PAUSE_S = 0.03
-SCRUB_PAUSE_S_MAX = 1.0
-SCRUB_BUSY_MS = 100  # for readers; the writer waits as well
-
-
-class SqliteSession:
-    """One apsw connection behind the common interface."""
-
-    sole_writer = True
-
-    def __init__(self, path: Path, *, page_cache_mb: int, readonly: bool) -> None:
-        flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
-        self.connection = apsw.Connection(
-            str(path), flags=flags, statementcachesize=STATEMENTS_CACHED
-        )
-        self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        if readonly:
-            self.connection.pragma("query_only", True)
-        else:
-            self.connection.pragma("journal_mode", "wal")
-            self.connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
-            # What is deleted is overwritten, so that nothing is left of a memory that is purged.
-            self.connection.pragma("secure_delete", True)
-        self.connection.pragma("synchronous", "full")
-        self.connection.pragma("cache_size", -1024 * page_cache_mb)
-        self.connection.pragma("temp_store", "memory")
-        self.execute_raw = self.connection.execute
-        self.between_batches: Callable[[apsw.Connection], None] | None = None
-
-    def execute(self, sql: str, params: Params = ()) -> list[Row]:
-        return self.execute_raw(sql, tuple(params)).fetchall()
-
-    def executemany(self, sql: str, rows: Iterable[Params]) -> None:
-        self.connection.executemany(sql, [tuple(row) for row in rows])
-
-    def begin(self) -> None:
-        self.execute_raw("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        self.execute_raw("COMMIT")
-
-    def rollback(self) -> None:
-        self.execute_raw("ROLLBACK")
-
-    def savepoint(self) -> None:
-        self.execute_raw("SAVEPOINT write")
-
-    def release(self) -> None:
-        self.execute_raw("RELEASE write")
-
-    def rollback_to_savepoint(self) -> None:
-        self.execute_raw("ROLLBACK TO write")
-
-    def usable(self) -> bool:
-        return bool(self.connection.in_transaction)
-
-    def recover(self) -> None:
-        if self.connection.in_transaction:
-            self.rollback()
-
-    def rest(self) -> None:
-        if self.between_batches is not None:
-            self.between_batches(self.connection)
-
-    def translate(self, error: BaseException) -> RecollectError | None:
-        return translate(error)
-
-
-def translate(error: BaseException) -> RecollectError | None:
-    """An error of apsw as one of ours; None if it is something else."""
-    if not isinstance(error, apsw.Error):
-        return None
-    if isinstance(error, apsw.ConstraintError):
-        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
-    if isinstance(error, apsw.FullError | apsw.IOError):
-        return StorageFull(
-            "The disk is full or cannot be written; nothing was written. Free some space: "
-            "writing goes on by itself.",
-            reason=str(error),
-        )
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        return damaged(str(error))
-    return StorageFailed(f"The database refused: {error}. Nothing was written.", reason=str(error))
-
-
-def damaged(reason: str) -> StorageFailed:
-    """What whoever asks a damaged database is told."""
-    return StorageFailed(
-        "The database is damaged; nothing was written. `recollect doctor` looks closer, "
-        "`recollect restore BACKUP --data NEW_FOLDER` brings a backup back.",
-        reason=reason,
-    )
 
 
 class SqliteStorage:
@@ -277,14 +170,12 @@ class SqliteStorage:
         Through a connection of its own: one that has searched by words keeps how the full text was
         laid out, and the check, unlike a search, does not notice that a writer has changed that.
         """
-        check = "quick_check" if quick else "integrity_check"
         try:
             session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)
             with contextlib.closing(session.connection):
-                found = session.execute(f"PRAGMA {check}({PROBLEMS_MAX})")
+                return found_in(session.connection, quick=quick)
         except apsw.Error as error:
             raise translate(error) or error from error
-        return [str(text) for (text,) in found if text != "ok"]
 
     def _back_up(self, folder: Path) -> dict[str, Any]:
         try:
@@ -314,49 +205,14 @@ class SqliteStorage:
         try:
             with self._scrubbing:
                 # Once it is closed, the folder may be somebody else's.
-                return self._rewritten and not self._closing.is_set() and self._scrub_file()
+                if not self._rewritten or self._closing.is_set():
+                    return False
+                return scrub(self.path, self._connect, self._checkpointer, self._closing)
         except apsw.Error as error:
             raise translate(error) or error from error
         except Misfit as reason:
             log.error("The file cannot be scrubbed.", action="scrub", reason=str(reason))
             return False
-
-    def _scrub_file(self) -> bool:
-        with (
-            contextlib.closing(self._connect()) as writer,
-            contextlib.closing(self._connect()) as mover,
-        ):
-            mover.set_busy_timeout(SCRUB_BUSY_MS)
-            return self._wipe(writer, mover) and self._empty_log(mover)
-
-    def _wipe(self, writer: apsw.Connection, mover: apsw.Connection) -> bool:
-        wiping = Wiping(
-            self.path,
-            writer,
-            moved=lambda: self._checkpointer.move(mover),
-            go_on=lambda: not self._closing.is_set(),
-            pause=self._closing.wait,
-        )
-        for _ in range(SCRUBS_MAX):
-            wiped = wiping.once(SCRUB_TRIES_MAX)
-            if wiped is None:
-                return False
-            if wiped == 0:
-                break
-        # Whatever the last look still found was left there by rows that moved since: it is of what
-        # lives, for what is deleted was overwritten before the first look.
-        return True
-
-    def _empty_log(self, mover: apsw.Connection) -> bool:
-        pause_s = SCRUB_PAUSE_S
-        for _ in range(SCRUB_TRIES_MAX):
-            if self._closing.is_set():
-                return False
-            if self._checkpointer.empty(mover):
-                return True
-            self._closing.wait(pause_s)
-            pause_s = min(2 * pause_s, SCRUB_PAUSE_S_MAX)
-        return False
 
     def _connect(self) -> apsw.Connection:
         session = SqliteSession(self.path, page_cache_mb=1, readonly=False)
@@ -378,37 +234,3 @@ class SqliteStorage:
                 session.recover()
         except apsw.Error as error:
             raise translate(error) or error from error
-
-
-def apply_migrations(session: SqliteSession, folder: Path) -> int:
-    """Bring the schema up to date; returns its number."""
-    session.begin()
-    try:
-        before, after = migrations.migrate(session, folder)
-        session.commit()
-    finally:
-        session.recover()
-    if before != after:
-        log.info("The schema is up to date.", action="migrate", before=before, after=after)
-    return after
-
-
-def rewrite_once(session: SqliteSession) -> bool:
-    """Rewrite a file in which deleted rows were not always overwritten; whether none is left.
-
-    That is so once, after the upgrade that brought the overwriting, before anybody is served.
-    """
-    if not session.execute(FIND_PROPERTIES) or not session.execute(GET, (LEFTOVERS,)):
-        return True
-    log.info("The database is rewritten, so that nothing deleted is left.", action="rewrite")
-    try:
-        # It may be large: by way of a file, and not in memory.
-        session.connection.pragma("temp_store", "file")
-        session.execute("VACUUM")
-        session.execute(REMOVE, (LEFTOVERS,))
-    except apsw.Error as error:
-        log.warning("The database was not rewritten.", action="rewrite", reason=str(error))
-        return False
-    finally:
-        session.connection.pragma("temp_store", "memory")
-    return True

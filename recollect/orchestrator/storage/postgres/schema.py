@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import structlog
 
 from recollect.orchestrator.storage import migrations
-
-if TYPE_CHECKING:
-    from recollect.orchestrator.storage.postgres import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 
 log = structlog.get_logger()
 

@@ -52,13 +52,19 @@ def refusing_unreadable(path: Path) -> Iterator[None]:
         raise DatabaseDamaged(f"{path} cannot be read: {error}") from error
 
 
+def found_in(connection: apsw.Connection, *, quick: bool = False) -> list[str]:
+    """What SQLite's own check says of a database. Raises apsw's errors where it gets no further."""
+    check = "quick_check" if quick else "integrity_check"
+    found = connection.execute(f"PRAGMA {check}({PROBLEMS_MAX})").fetchall()
+    return [str(text) for (text,) in found if text != "ok"]
+
+
 def problems(connection: apsw.Connection) -> list[str]:
     """What SQLite finds wrong with all of a database; nothing if it is whole."""
     try:
-        found = connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})").fetchall()
+        return found_in(connection)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         return [str(error)]
-    return [str(text) for (text,) in found if text != "ok"]
 
 
 def refuse_damaged(path: Path, connection: apsw.Connection) -> None:

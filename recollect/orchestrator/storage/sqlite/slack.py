@@ -37,7 +37,7 @@ from pathlib import Path
 import apsw
 
 from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.storage.pages import (
+from recollect.orchestrator.storage.sqlite.pages import (
     FILE_HEADER_BYTES,
     KINDS,
     PAGES_MAX,

@@ -25,8 +25,8 @@ from recollect.orchestrator.storage.copies import (
     remove_copy,
     write_manifest,
 )
-from recollect.orchestrator.storage.postgres import PostgresWriterSession, connect
-from recollect.orchestrator.storage.postgres_schema import prepare_alone
+from recollect.orchestrator.storage.postgres.schema import prepare_alone
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession, connect
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
 MAGIC = b"recollect rows of postgresql 1\n"

@@ -14,11 +14,11 @@ from recollect.orchestrator.embedding.choosing import ACTIVE
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.reembedding import Reembedding
 from recollect.orchestrator.storage.interface import Storage
 from recollect.orchestrator.storage.properties import get_property
 from recollect.orchestrator.trouble import Trouble, unheard
-from recollect.orchestrator.vector_indexes import VectorIndexes
+from recollect.orchestrator.vectors.indexes import VectorIndexes
+from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()

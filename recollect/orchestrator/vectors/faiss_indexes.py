@@ -13,12 +13,12 @@ import numpy as np
 from recollect.config.settings import IndexSettings
 from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES, Embedder, Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.vectors import FaissIndex, Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.listed import numbers
 from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 
 INDEX_FOLDER = "index"
 PAGE_ROWS = 10_000

@@ -11,11 +11,11 @@ import structlog
 from recollect.orchestrator.embedding.meaning import Embedded
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
-from recollect.orchestrator.refused_texts import embedded_singly
 from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
 from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN
+from recollect.orchestrator.vectors.refused_texts import embedded_singly
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import apsw
 
-from recollect.orchestrator.storage.checkpoints import Checkpointer
+from recollect.orchestrator.storage.sqlite.checkpoints import Checkpointer
 
 ANALYSED_ROWS = 1_000
 """Of an index, at most: so that nobody's write waits for long."""

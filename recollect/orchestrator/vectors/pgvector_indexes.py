@@ -9,7 +9,6 @@ import structlog
 from recollect.orchestrator.embedding.choosing import MODEL
 from recollect.orchestrator.embedding.interface import Embedder
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.search.vectors.pgvector import (
     INDEX_PREFIX,
     INDEXED_DIMENSIONS_MAX,
@@ -20,6 +19,7 @@ from recollect.orchestrator.search.vectors.pgvector import (
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property
 from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN
 
 log = structlog.get_logger()
 

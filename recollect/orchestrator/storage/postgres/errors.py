@@ -1,0 +1,51 @@
+"""What goes wrong at the server, as whoever asked is told it."""
+
+from __future__ import annotations
+
+import psycopg
+import psycopg_pool
+
+from recollect.protocol.errors import (
+    AlreadyExists,
+    InvalidArgument,
+    RecollectError,
+    StorageFailed,
+    StorageFull,
+)
+
+# How the server's errors begin by which a connection ends; one that just ends has none.
+CUT_OFF = "08", "57P"
+
+
+def translate(error: BaseException) -> RecollectError | None:
+    """An error of psycopg as one of ours; None if it is something else."""
+    if isinstance(error, psycopg_pool.PoolTimeout):
+        return StorageFailed("PostgreSQL does not answer; nothing was written.")
+    if not isinstance(error, psycopg.Error):
+        return None
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+    if isinstance(error, psycopg.DataError | psycopg.errors.UndefinedFunction):
+        return InvalidArgument(f"PostgreSQL cannot take a value: {error}.")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StorageFull(
+            "PostgreSQL's disk is full; nothing was written. Free some space: writing goes on by "
+            "itself.",
+            reason=str(error),
+        )
+    # The rest of what the server says may quote the row, and so what is to be remembered.
+    reason = error.diag.message_primary or str(error)
+    if is_cut_off(error):
+        return StorageFailed(
+            f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
+            "or not: send it again with the same key, and it is stored once.",
+            reason=reason,
+        )
+    return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
+
+
+def is_cut_off(error: psycopg.Error) -> bool:
+    """Whether the connection ended with it."""
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(
+        CUT_OFF
+    )

@@ -1,0 +1,112 @@
+"""Connections behind the common interface, and the one that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import LiteralString
+
+import psycopg
+
+from recollect.orchestrator.storage.interface import Params, Row
+from recollect.orchestrator.storage.postgres.claims import Claim, claim_shared
+from recollect.orchestrator.storage.postgres.errors import translate
+from recollect.orchestrator.storage.postgres.values import adapt
+from recollect.protocol.errors import RecollectError
+
+CONNECT_TIMEOUT_S = 10
+# A transaction asks the server for something every few milliseconds.
+STILL_MS_MAX = 5_000
+
+
+@lru_cache(maxsize=1024)
+def in_dialect(sql: str) -> LiteralString:
+    """The common dialect's `?` as psycopg's `%s`."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+class PostgresSession:
+    """One psycopg connection behind the common interface."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, params: Params = ()) -> list[Row]:
+        cursor = self.connection.execute(in_dialect(sql), tuple(params))
+        return cursor.fetchall() if cursor.description else []
+
+    def executemany(self, sql: str, rows: Iterable[Params]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.executemany(in_dialect(sql), [tuple(row) for row in rows])
+
+
+class PostgresWriterSession(PostgresSession):
+    """The writing connection, which comes back by itself when the server restarts."""
+
+    sole_writer = False
+
+    def __init__(self, url: str, claim: Claim = claim_shared) -> None:
+        self._url = url
+        self._claim = claim
+        super().__init__(self._connected())
+
+    def begin(self) -> None:
+        if self.usable():
+            try:
+                self.execute("BEGIN")
+                return
+            except psycopg.OperationalError:
+                # The server may have been restarted since the last batch: nothing is begun yet.
+                if self.usable():
+                    raise
+        self.connection = self._connected()
+        self.limit_stillness()
+        self.execute("BEGIN")
+
+    def limit_stillness(self) -> None:
+        """Have the server end what stands still in the midst of a write: all others wait for it."""
+        self.execute(f"SET idle_in_transaction_session_timeout = {STILL_MS_MAX}")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        self.execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self.execute("SAVEPOINT write")
+
+    def release(self) -> None:
+        self.execute("RELEASE SAVEPOINT write")
+
+    def rollback_to_savepoint(self) -> None:
+        self.execute("ROLLBACK TO SAVEPOINT write")
+
+    def usable(self) -> bool:
+        return not (self.connection.closed or self.connection.broken)
+
+    def recover(self) -> None:
+        if self.usable() and self.connection.info.transaction_status != 0:
+            self.rollback()
+
+    def rest(self) -> None:
+        """Nothing is due: the server looks after its own log."""
+
+    def translate(self, error: BaseException) -> RecollectError | None:
+        return translate(error)
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        connection = connect(self._url)
+        try:
+            self._claim(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def connect(url: str) -> psycopg.Connection[Row]:
+    """A connection on which transactions are begun by hand."""
+    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    adapt(connection)
+    return connection

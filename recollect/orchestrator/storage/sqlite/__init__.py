@@ -1,0 +1,1 @@
+"""SQLite, embedded: a database file in the data folder."""
