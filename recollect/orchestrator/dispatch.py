@@ -8,7 +8,6 @@ queued.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -22,6 +21,7 @@ from recollect.orchestrator.access.rates import Rates
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
+from recollect.orchestrator.error_answers import Answer, ErrorAnswers, defect_of
 from recollect.orchestrator.error_bus import ErrorBus
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.feed.waiting import WaitingRoom
@@ -32,7 +32,6 @@ from recollect.orchestrator.latencies import (
     FAILED,
     SUM,
     answered,
-    count,
     figures,
     meters_of,
 )
@@ -48,6 +47,7 @@ from recollect.orchestrator.storage.interface import Storage, WriteFunction
 from recollect.orchestrator.trust.echoes import Echoes
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
+from recollect.orchestrator.visibility import visible
 from recollect.protocol import records
 from recollect.protocol.envelope import (
     PROTOCOL_VERSION,
@@ -55,9 +55,7 @@ from recollect.protocol.envelope import (
     Request,
 )
 from recollect.protocol.errors import (
-    InternalError,
     LimitExceeded,
-    NotYetVisible,
     Overloaded,
     RecollectError,
     ShuttingDown,
@@ -69,9 +67,6 @@ from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
-SEQ_POLL_S_MIN = 0.002
-SEQ_POLL_S_MAX = 0.05
-Answer = Callable[[bytes], None]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -99,7 +94,6 @@ class Dispatcher:
         self._routes = Routes(handlers)
         self._storage = storage
         self._clock = clock
-        self._errors = errors
         self._network = settings.network
         self._refusals = refusals
         self._rates = rates
@@ -114,7 +108,8 @@ class Dispatcher:
         self._under_way = 0
         self.draining = False
         self._meters = meters_of(handlers)
-        self.failed: Counter[str] = Counter()
+        self._error_answers = ErrorAnswers(clock, self._meters, errors, refusals, self._secrets)
+        self._answer_error = self._error_answers.answer
 
     @property
     def in_flight(self) -> int:
@@ -148,7 +143,7 @@ class Dispatcher:
         except RecollectError as error:
             self._answer_error(request.id, request.op, error, answer, now_us, call)
         except Exception as error:
-            defect = _defect(request.op, error)
+            defect = defect_of(request.op, error)
             self._answer_error(request.id, request.op, defect, answer, now_us, call)
 
     def refuse(
@@ -166,7 +161,7 @@ class Dispatcher:
             "waiting": self._room.count,
             "waiting_max": self._room.waiting_max,
             "served": {name: number for name, number in served.items() if number},
-            "failed": dict(self.failed),
+            "failed": dict(self._error_answers.counts),
         }
 
     def figures(self) -> records.RequestFigures:
@@ -179,7 +174,7 @@ class Dispatcher:
                 name: figures(meter) for name, meter in self._meters.items() if any(meter)
             },
             "bucket_bounds_s": BOUNDS_S,
-            "failed_by_code": dict(self.failed),
+            "failed_by_code": dict(self._error_answers.counts),
         }
 
     async def drained(self) -> None:
@@ -308,17 +303,9 @@ class Dispatcher:
         min_seq: int = operation.min_seq  # type: ignore[attr-defined]
         # However far the deadline, a change that is not there by then will not come.
         until_us = min(call.deadline_us, call.now_us + 1000 * self._network.deadline_ms_default)
-        pause_s = SEQ_POLL_S_MIN
-        while (seq := await self._storage.reached_seq()) < min_seq:
-            if self._clock.now_us() >= until_us or self.draining:
-                raise NotYetVisible(
-                    f"Change {min_seq} is not visible here; the last one is {seq}. Is min_seq from "
-                    "this store?",
-                    min_seq=min_seq,
-                    seq=seq,
-                )
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, SEQ_POLL_S_MAX)
+        await visible(
+            self._storage, min_seq, lambda: self._clock.now_us() >= until_us or self.draining
+        )
         result = route.handler(call, operation)
         return result if isinstance(result, dict) else await result
 
@@ -346,7 +333,7 @@ class Dispatcher:
                     self._served(call, result)
             else:
                 if not isinstance(error, RecollectError):
-                    error = _defect(request.op, error)
+                    error = defect_of(request.op, error)
                 self._answer_error(request.id, request.op, error, answer, call.now_us, call)
 
         future.add_done_callback(done)
@@ -395,43 +382,7 @@ class Dispatcher:
         failpoint("before_reply")
         answer(_encode(Reply(PROTOCOL_VERSION, request.id, now_us // 1000, body)))
 
-    def _answer_error(
-        self,
-        request_id: int | str | None,
-        name: str,
-        error: RecollectError,
-        answer: Answer,
-        began_us: int,
-        call: Call | None = None,
-    ) -> None:
-        if call is not None and call.refusals:
-            self._refusals.note(call)
-        now_us = self._clock.now_us()
-        self.failed[error.code] += 1
-        if (meter := self._meters.get(name)) is not None:
-            meter[FAILED] += 1
-            count(meter, now_us - began_us)
-        if self._secrets is not None:
-            error = self._secrets.blotted(error)
-        if isinstance(error, InternalError) or error.code.startswith("storage"):
-            self._errors.report(
-                "orchestrator", error.code, error.message, now_us, context={"operation": name}
-            )
-        try:
-            body = _encode(error.reply())
-        except (TypeError, ValueError, OverflowError) as unsendable:
-            # It quotes something that no text can hold; whoever waits is answered all the same.
-            body = _encode(_defect(name, unsendable).reply())
-        answer(_encode(Reply(PROTOCOL_VERSION, request_id, now_us // 1000, body)))
-
 
 async def _finished(writing: asyncio.Future[bytes], finish: Callable[..., Any]) -> bytes:
     """The answer of a write that has more to tell when it is done."""
     return _encode(await finish(msgspec.msgpack.decode(await writing)))
-
-
-def _defect(name: str, error: BaseException) -> InternalError:
-    log.error("An operation failed by a defect.", action="dispatch", operation=name, exc_info=error)
-    return InternalError(
-        f"{name} failed by a defect of the orchestrator ({type(error).__name__}); the log has more."
-    )
