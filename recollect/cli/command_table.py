@@ -47,19 +47,19 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "gateway",
-            "gateway_command:gateway",
+            "companion_commands:gateway",
             "Speak REST, MCP and gRPC for whoever does not speak ZeroMQ; `recollect up` starts it "
             "too.",
         ),
         Entry(
             "health",
-            "health_command:health",
+            "companion_commands:health",
             "Watch everything, tell how it is, and serve the dashboard; `recollect up` starts it "
             "too.",
         ),
         Entry(
             "scheduler",
-            "scheduler_command:scheduler",
+            "companion_commands:scheduler",
             "Run the scheduler in the foreground; `recollect up` starts one.",
         ),
         Entry(
