@@ -4,47 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
-from recollect.client import forking, sockets
+from recollect.client import forking
 from recollect.client.async_subscribing import Request
 from recollect.client.async_transport import AsyncTransport
-from recollect.client.calling import AttemptAt, Look, Outcome
+from recollect.client.calling import Look, Outcome
 from recollect.client.endpoints import Named
-from recollect.client.fleet.calling import tell
+from recollect.client.fleet.calling import FleetStep
 from recollect.client.fleet.choosing import Fleet
-from recollect.client.fleet.members import Member
+from recollect.client.fleet.lines import Lines
 from recollect.client.fleet.names import LOOK_TIMEOUT_S, addresses_in
 from recollect.client.fleet.probing import ROUND_S_MIN, Probes
+from recollect.client.fleet.staying import Staying
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RecollectError
 
+R = TypeVar("R")
+
 
 class AsyncFleetTransport:
-    """A transport for each endpoint, made when it is first needed. Lives on the event loop."""
+    """The lines to a fleet. Lives on the event loop."""
 
     def __init__(self, fleet: Fleet, make: Callable[[str], AsyncTransport]) -> None:
         self._fleet = fleet
-        self._make = make
-        self._by_endpoint: dict[str, AsyncTransport] = {}
-        self._closed = False
+        self._lines = Lines(make)
 
-    async def take(self, step: AttemptAt | Look) -> Outcome:
+    async def take(self, step: FleetStep) -> Outcome:
         """Do what a plan wants done."""
         if isinstance(step, Look):
-            await self.look(step.timeout_s)
+            await self._look(step.timeout_s)
             return None
         try:
             frame, request_id, timeout_s, endpoint = step
-            return await self.at(endpoint).request(frame, request_id, timeout_s)
+            return await self._lines.at(endpoint).request(frame, request_id, timeout_s)
         except RecollectError as error:
             return error
 
+    async def follow(self, steps: Generator[FleetStep, Outcome, R]) -> R:
+        """Do one step after another, and return what came of them all."""
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(await self.take(step))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        finally:
+            steps.close()
+
     def staying(self) -> Request:
         """A way to ask one endpoint, as long as that is healthy, and then another."""
-        return Staying(self._fleet, self).request
+        stay = Staying(self._fleet)
 
-    async def look(self, timeout_s: float) -> None:
+        async def request(frame: bytes, request_id: int, timeout_s: float) -> Reply:
+            return await self.follow(stay.ask(frame, request_id, timeout_s))
+
+        return request
+
+    async def _look(self, timeout_s: float) -> None:
         """Find out where the names lead, or leave it if that takes too long."""
         names = self._fleet.names
         found: dict[Named, list[str]] = {}
@@ -55,27 +74,11 @@ class AsyncFleetTransport:
                     found[name] = await _look_up(loop, name)
         except TimeoutError:
             pass
-        self._keep(self._fleet.looked(names.learn(found)))
-
-    def at(self, endpoint: str) -> AsyncTransport:
-        """The transport of an endpoint."""
-        if self._closed:
-            raise sockets.closed()
-        found = self._by_endpoint.get(endpoint)
-        if found is None:
-            found = self._by_endpoint[endpoint] = self._make(endpoint)
-        return found
-
-    def _keep(self, endpoints: Collection[str]) -> None:
-        for endpoint in [*self._by_endpoint]:
-            if endpoint not in endpoints:
-                self._by_endpoint.pop(endpoint).close()
+        self._lines.keep(self._fleet.looked(names.learn(found)))
 
     def close(self) -> None:
         """Close all lines; requests under way end with ClientClosed. Once is enough."""
-        self._closed = True
-        for transport in self._by_endpoint.values():
-            transport.close()
+        self._lines.close()
 
 
 async def _look_up(loop: asyncio.AbstractEventLoop, name: Named) -> list[str]:
@@ -84,36 +87,6 @@ async def _look_up(loop: asyncio.AbstractEventLoop, name: Named) -> list[str]:
         return addresses_in(found)
     except OSError:
         return []
-
-
-class Staying:
-    """Requests to one endpoint, as long as that is healthy. For one task at a time, which tries
-    again by itself and then gets another."""
-
-    def __init__(self, fleet: Fleet, transport: AsyncFleetTransport) -> None:
-        self._fleet = fleet
-        self._transport = transport
-        self._stay: Member | None = None
-
-    async def request(self, frame: bytes, request_id: int, timeout_s: float) -> Reply:
-        """Send a frame and return the reply with this id."""
-        if self._fleet.names.is_due():
-            await self._transport.look(timeout_s)
-        choice = self._fleet.choose(stay=self._stay, waits=True)
-        self._stay = choice.member
-        outcome: Outcome = None
-        try:
-            transport = self._transport.at(choice.member.endpoint)
-            outcome = await transport.request(frame, request_id, timeout_s)
-            return outcome
-        except RecollectError as error:
-            outcome = error
-            raise
-        finally:
-            if outcome is None:
-                self._fleet.abandoned(choice)
-            else:
-                tell(self._fleet, choice, outcome)
 
 
 class ProbingTask:
@@ -151,14 +124,7 @@ class ProbingTask:
                 if self._client() is None:
                     return
                 await asyncio.sleep(max(pause_s, ROUND_S_MIN))
-                if self._fleet.names.is_due(somebody_away=True):
-                    await self._transport.look(LOOK_TIMEOUT_S)
-                while (choice := self._fleet.to_probe()) is not None:
-                    outcome: Outcome = sockets.closed()
-                    try:
-                        outcome = await self._transport.take(self._probes.attempt(choice))
-                    finally:
-                        self._probes.learn(choice, outcome)
+                await self._transport.follow(self._probes.round())
         finally:
             self._task = None
 

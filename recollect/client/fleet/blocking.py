@@ -3,66 +3,62 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
-from recollect.client import forking, sockets
-from recollect.client.calling import AttemptAt, Look, Outcome
+from recollect.client import forking
+from recollect.client.calling import Look, Outcome
 from recollect.client.endpoints import Named
-from recollect.client.fleet.calling import tell
+from recollect.client.fleet.calling import FleetStep
 from recollect.client.fleet.choosing import Fleet
-from recollect.client.fleet.members import Member
+from recollect.client.fleet.lines import Lines
 from recollect.client.fleet.names import LOOK_TIMEOUT_S, look_up
 from recollect.client.fleet.probing import ROUND_S_MIN, Probes
+from recollect.client.fleet.staying import Staying
 from recollect.client.transport import Transport
 from recollect.protocol.envelope import Reply
 from recollect.protocol.errors import RecollectError
 
+R = TypeVar("R")
+
 
 class FleetTransport:
-    """A transport for each endpoint, made when it is first needed."""
+    """The lines to a fleet, for any number of threads that follow plans, or for one that asks."""
 
     def __init__(self, fleet: Fleet, make: Callable[[str], Transport]) -> None:
         self._fleet = fleet
-        self._make = make
-        # Any thread adds to it, in one step; what is dropped was told by the fleet to be unused.
-        self._by_endpoint: dict[str, Transport] = {}
-        self._closed = False
-        self._stay: Member | None = None
+        self._lines = Lines(make)
+        self._stay = Staying(fleet, moved=lambda endpoint: self._lines.keep({endpoint}))
 
-    def take(self, step: AttemptAt | Look) -> Outcome:
+    def take(self, step: FleetStep) -> Outcome:
         """Do what a plan wants done."""
         if isinstance(step, Look):
-            self.look(step.timeout_s)
+            self._look(step.timeout_s)
             return None
         try:
             frame, request_id, timeout_s, endpoint = step
-            return self._at(endpoint).request(frame, request_id, timeout_s)
+            return self._lines.at(endpoint).request(frame, request_id, timeout_s)
         except RecollectError as error:
             return error
+
+    def follow(self, steps: Generator[FleetStep, Outcome, R]) -> R:
+        """Do one step after another, and return what came of them all."""
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(self.take(step))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        finally:
+            steps.close()
 
     def request(self, frame: bytes, request_id: int, timeout_s: float) -> Reply:
         """Send a frame to the endpoint of the last time, as long as that is healthy, and return the
         reply. For one thread at a time, which tries again by itself and then gets another."""
-        if self._fleet.names.is_due():
-            self.look(timeout_s)
-        choice = self._fleet.choose(stay=self._stay, waits=True)
-        if choice.member is not self._stay:
-            self._stay = choice.member
-            self._keep({choice.member.endpoint})
-        outcome: Outcome = None
-        try:
-            outcome = self._at(choice.member.endpoint).request(frame, request_id, timeout_s)
-            return outcome
-        except RecollectError as error:
-            outcome = error
-            raise
-        finally:
-            if outcome is None:
-                self._fleet.abandoned(choice)
-            else:
-                tell(self._fleet, choice, outcome)
+        return self.follow(self._stay.ask(frame, request_id, timeout_s))
 
-    def look(self, timeout_s: float) -> None:
+    def _look(self, timeout_s: float) -> None:
         """Find out where the names lead, or leave it if that takes too long."""
         names = self._fleet.names
         found: dict[Named, list[str]] = {}
@@ -77,30 +73,12 @@ class FleetTransport:
         looking.start()
         looking.join(min(timeout_s, LOOK_TIMEOUT_S))
         used = self._fleet.looked(names.learn(dict(found)))
-        if self._stay is None:
-            self._keep(used)
-
-    def _at(self, endpoint: str) -> Transport:
-        found = self._by_endpoint.get(endpoint)
-        if found is None:
-            # It opens nothing before it is used, so that one made in vain costs nothing.
-            found = self._by_endpoint.setdefault(endpoint, self._make(endpoint))
-        if self._closed:
-            found.close()
-        return found
-
-    def _keep(self, endpoints: Collection[str]) -> None:
-        for endpoint in [*self._by_endpoint]:
-            if endpoint not in endpoints:
-                unused = self._by_endpoint.pop(endpoint, None)
-                if unused is not None:
-                    unused.close()
+        if not self._stay.settled:
+            self._lines.keep(used)
 
     def close(self) -> None:
         """Close all lines; a request under way ends with ClientClosed. Once is enough."""
-        self._closed = True
-        for transport in [*self._by_endpoint.values()]:
-            transport.close()
+        self._lines.close()
 
 
 class ProbingThread:
@@ -150,21 +128,11 @@ class ProbingThread:
                     return
             try:
                 if not self._closing.wait(max(pause_s, ROUND_S_MIN)):
-                    self._round()
+                    self._transport.follow(self._probes.round())
             except BaseException:
                 # Whoever fails next wakes another.
                 self._thread = None
                 raise
-
-    def _round(self) -> None:
-        if self._fleet.names.is_due(somebody_away=True):
-            self._transport.look(LOOK_TIMEOUT_S)
-        while (choice := self._fleet.to_probe()) is not None:
-            outcome: Outcome = sockets.closed()
-            try:
-                outcome = self._transport.take(self._probes.attempt(choice))
-            finally:
-                self._probes.learn(choice, outcome)
 
     def close(self) -> None:
         """Probe no more. Once is enough."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from recollect.client.calling import (
     AttemptAt,
@@ -40,6 +40,8 @@ from recollect.protocol.errors import (
     Unreachable,
 )
 
+FleetStep: TypeAlias = AttemptAt | Look
+"""What takes a line to do; whoever follows a plan sees to its pauses."""
 # Another one may have more room, or a better line to the storage.
 BETTER_ELSEWHERE = (*GONE, Overloaded, StorageFailed)
 _REFUSED: Final = encode({"status": "error"})[1:]

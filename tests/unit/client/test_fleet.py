@@ -106,12 +106,17 @@ class World:
 
     def probe(self) -> list[str]:
         """Send the probes that are due; whom they went to."""
-        asked = []
-        while (choice := self.fleet.to_probe()) is not None:
-            attempt = self.probes.attempt(choice)
-            asked.append(attempt.endpoint)
-            self.probes.learn(choice, self.outcome(attempt.endpoint, decode_request(attempt.frame)))
-        return asked
+        asked: list[str] = []
+        steps = self.probes.round()
+        outcome: Outcome = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration:
+                return asked
+            assert isinstance(step, AttemptAt), "there are no names to be looked up here"
+            asked.append(step.endpoint)
+            outcome = self.outcome(step.endpoint, decode_request(step.frame))
 
     @property
     def asked(self) -> list[str]:
