@@ -14,8 +14,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any
 
 try:
     from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -30,12 +29,12 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
     ) from missing
 
 from recollect.integrations import named_sessions
-from recollect.integrations.clients import Clients
+from recollect.integrations.adapter import AsyncAdapter
 from recollect.integrations.events import all_events, packed, unpacked
 from recollect.integrations.google_adk_memory import RecollectMemoryService
 from recollect.integrations.google_adk_state import TEMP, shown_state, stored_state
 from recollect.integrations.named_sessions import Owner
-from recollect.integrations.steps import Steps, afollow
+from recollect.integrations.steps import Steps
 from recollect.protocol.errors import AlreadyExists, LimitExceeded, NotFound
 from recollect.protocol.operations import (
     AppendEvent,
@@ -49,7 +48,6 @@ from recollect.protocol.records import SessionEvent, SessionRecord
 
 __all__ = ["RecollectMemoryService", "RecollectSessionService"]
 
-R = TypeVar("R")
 KIND = "google-adk"
 PROBE = "google-adk.probe"
 """The kind of a session that is made to look at state, and deleted."""
@@ -59,15 +57,11 @@ PAGES_MAX = 1000
 CONCURRENT_MAX = 16
 
 
-class RecollectSessionService(BaseSessionService):
+class RecollectSessionService(AsyncAdapter, BaseSessionService):
     """Sessions of ADK that all processes share and that outlive them.
 
     One service serves any number of event loops.
     """
-
-    def __init__(self, endpoint: str | None = None, **options: Any) -> None:
-        """Make a service; endpoint and options are those of AsyncMemoryClient."""
-        self._clients = Clients(endpoint, options)
 
     async def create_session(
         self,
@@ -150,24 +144,6 @@ class RecollectSessionService(BaseSessionService):
             session.events.append(event)
         session.last_update_time = event.timestamp
         return event
-
-    async def aclose(self) -> None:
-        """Close the connection of the running loop."""
-        await self._clients.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def _follow(self, steps: Steps[R]) -> R:
-        return await afollow(await self._clients.awaiting(), steps)
 
     async def _find(self, app_name: str, user_id: str, session_id: str) -> str | None:
         owner = Owner(user_id, app_name, KIND)

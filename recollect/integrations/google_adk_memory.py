@@ -11,8 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any
 
 try:
     from google.adk.events.event import Event
@@ -26,10 +25,10 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
         "recollect.integrations.google_adk_memory needs ADK: pip install 'recollect[adk]'"
     ) from missing
 
-from recollect.integrations.clients import Clients
+from recollect.integrations.adapter import AsyncAdapter
 from recollect.integrations.events import packed, unpacked
 from recollect.integrations.names import key_of, name_of, namespace_of
-from recollect.integrations.steps import Steps, afollow
+from recollect.integrations.steps import Steps
 from recollect.protocol.errors import AlreadyExists, LimitExceeded, NotFound, from_body
 from recollect.protocol.operations import (
     BatchAddMemories,
@@ -40,7 +39,6 @@ from recollect.protocol.operations import (
 )
 from recollect.protocol.records import FoundMemory
 
-R = TypeVar("R")
 SAID = "adk.event"
 GONE = "adk.deleted"
 """What stands under the key of an event that was deleted, so that it is not added again."""
@@ -52,12 +50,8 @@ CONTENT_CHARS_MAX = 200_000
 CONTENT_BYTES_MAX = 262_144
 
 
-class RecollectMemoryService(BaseMemoryService):
+class RecollectMemoryService(AsyncAdapter, BaseMemoryService):
     """What was said, found by words and by meaning, for all agents of a user."""
-
-    def __init__(self, endpoint: str | None = None, **options: Any) -> None:
-        """Make a service; endpoint and options are those of AsyncMemoryClient."""
-        self._clients = Clients(endpoint, options)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember what a session says by now, and nothing else of it."""
@@ -116,24 +110,6 @@ class RecollectMemoryService(BaseMemoryService):
         """Delete a memory; adding its session again does not bring it back."""
         if memory_id:
             await self._follow(_deleting(_namespace(app_name, user_id), key_of(memory_id)))
-
-    async def aclose(self) -> None:
-        """Close the connection of the running loop."""
-        await self._clients.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def _follow(self, steps: Steps[R]) -> R:
-        return await afollow(await self._clients.awaiting(), steps)
 
 
 def _namespace(app_name: str, user_id: str) -> str:
