@@ -12,6 +12,7 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import client_of
+from recollect.cli.counting import transfer_bars
 from recollect.cli.failures import USAGE, Failure, reporting
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.output import counted, err, out, print_json, show_failure, size
@@ -154,25 +155,10 @@ def restore(
                 "Give --data DIR for a backup of SQLite, --storage URL for one of PostgreSQL.",
                 exit_code=USAGE,
             )
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TransferSpeedColumn,
-        )
-
         from recollect.cli.restoring import restore_into
         from recollect.cli.server_backups import restore_into_server
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-        )
-        hidden = not err.is_terminal
-        with Progress(*columns, console=err, transient=True, disable=hidden) as progress:
+        with transfer_bars() as progress:
             task = progress.add_task("Copying", total=None)
             begun = partial(_begun, progress, task)
             copied = partial(progress.advance, task)

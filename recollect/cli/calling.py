@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from recollect.cli.failures import Failure, reporting
+from recollect.cli.failures import reporting
 from recollect.cli.local_key import key_for
 from recollect.cli.output import show_failure
 from recollect.client import MemoryClient, Retry, Timeouts
@@ -16,8 +15,6 @@ AGENT_ID = "cli"
 # Somebody is waiting at a terminal: this covers a restart, and then they should know.
 RETRY = Retry(attempts_max=2)
 TIMEOUTS = Timeouts(connect_s=0.5)
-ID_LIKE = re.compile(r"[0-9a-f-]{4,35}")
-CANDIDATES_MAX = 20
 
 
 def client_of(endpoint: str | None, key_file: str | None = None) -> MemoryClient:
@@ -39,21 +36,3 @@ def calling(
     show = partial(show_failure, as_json=as_json)
     with reporting(show), client_of(endpoint, key_file) as client:
         yield client
-
-
-def whole_id(client: MemoryClient, given: str) -> str:
-    """The id meant by the end of one, as tables show it; anything else is left as it is."""
-    if not ID_LIKE.fullmatch(given):
-        return given
-    found = client.list_memories(
-        filters={"id": {"contains": given}}, limit=CANDIDATES_MAX, include_deleted=True
-    )
-    ids = [memory["id"] for memory in found["memories"] if memory["id"].endswith(given)]
-    if len(ids) > 1:
-        many = "or more " if len(ids) == CANDIDATES_MAX else ""
-        raise Failure(
-            "ambiguous_id",
-            f"{len(ids)} {many}ids end in {given}: {', '.join(ids)}.",
-            "Give more of the id.",
-        )
-    return ids[0] if ids else given

@@ -1,11 +1,15 @@
-"""A bar for work that the orchestrator does, as far as it tells."""
+"""Bars for work that takes a while: what the orchestrator does, as far as it tells, and copying."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from recollect.cli.output import err, note
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Report = Callable[[str, int, int | None], None]
 """Told what is done, how much of it, and of how much if that is known."""
@@ -40,3 +44,24 @@ def counting(what: str, *, quiet: bool, left: str) -> Iterator[Report]:
         if not quiet:
             note(left, "yellow")
         raise
+
+
+def transfer_bars() -> Progress:
+    """Bars on a terminal for bytes that are copied; elsewhere nothing is shown."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TransferSpeedColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Annotated, Literal, cast
 
 import typer
@@ -28,6 +27,7 @@ from recollect.cli.output import (
     short_id,
     size,
 )
+from recollect.cli.whole_ids import document_id_from
 from recollect.client import MemoryClient
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import DocumentRecord, DocumentsSynced
@@ -43,10 +43,8 @@ documents = typer.Typer(
 INDEX_S = 120.0
 SYNC_S = 5.0
 """So long one call of a sync may take; then it is shown how far it is, and the next one goes on."""
-PAGE_ITEMS = 500
 FAILURES_SHOWN = 10
 STYLES = {"synced": "green", "pending": "yellow", "stale": "yellow", "failed": "red"}
-ID_LIKE = re.compile(r"[0-9a-f-]{4,35}")
 GOES_ON = "What was synced stays; the same command goes on from there."
 
 Home = Annotated[
@@ -296,7 +294,7 @@ def search(
     For example: `recollect documents search "How do I start the pump?"`
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
-        document_id = None if document is None else _whole_id(client, document)
+        document_id = None if document is None else document_id_from(client, document)
         answer = client.search_documents(
             query, limit, namespace=namespace, document_id=document_id, explain=explain
         )
@@ -330,7 +328,7 @@ def delete(
     For example: `recollect documents delete 56911517`
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.delete_document(_whole_id(client, document_id))
+        answer = client.delete_document(document_id_from(client, document_id))
         if as_json:
             return print_json(answer)
         out.print(
@@ -340,23 +338,3 @@ def delete(
             ),
             soft_wrap=True,
         )
-
-
-def _whole_id(client: MemoryClient, given: str) -> str:
-    """The id meant by the end of one, as the list shows it; anything else is left as it is."""
-    if not ID_LIKE.fullmatch(given):
-        return given
-    found: list[str] = []
-    cursor = None
-    while True:
-        page = client.list_documents(limit=PAGE_ITEMS, cursor=cursor)
-        found += [d["id"] for d in page["documents"] if d["id"].endswith(given)]
-        if (cursor := page["cursor"]) is None:
-            break
-    if len(found) > 1:
-        raise Failure(
-            "ambiguous_id",
-            f"{len(found)} ids end in {given}: {', '.join(found[:PAGE_ITEMS])}.",
-            "Give more of the id.",
-        )
-    return found[0] if found else given

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from recollect.cli import job_views, options
-from recollect.cli.calling import ID_LIKE, calling
+from recollect.cli.calling import calling
 from recollect.cli.failures import FAILED, Failure
 from recollect.cli.output import err, note, print_json
+from recollect.cli.whole_ids import job_run_id_from
 from recollect.client import MemoryClient
 from recollect.protocol.records import JobRunRecord
 
@@ -24,7 +25,6 @@ jobs = typer.Typer(
 
 LOOK_S = 0.2
 BEGUN_WITHIN_S = 30.0
-HISTORY_SEARCHED = 200
 OPEN = ("requested", "running")
 GOOD = ("done", "skipped")
 
@@ -140,22 +140,7 @@ def show(
     For example: `recollect jobs show RUN`
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.get_job_run(_whole_id(client, run_id))
+        answer = client.get_job_run(job_run_id_from(client, run_id))
         if as_json:
             return print_json(answer)
         job_views.show_run(answer["run"])
-
-
-def _whole_id(client: MemoryClient, given: str) -> str:
-    """The run meant by the end of its id, among the latest; anything else is left as it is."""
-    if not ID_LIKE.fullmatch(given):
-        return given
-    latest: list[Any] = client.job_history(limit=HISTORY_SEARCHED)["runs"]
-    ids = [run["job_run_id"] for run in latest if run["job_run_id"].endswith(given)]
-    if len(ids) > 1:
-        raise Failure(
-            "ambiguous_id",
-            f"{len(ids)} ids of runs end in {given}: {', '.join(ids)}.",
-            "Give more of the id.",
-        )
-    return ids[0] if ids else given

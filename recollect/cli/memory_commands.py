@@ -8,12 +8,13 @@ import typer
 from rich.text import Text
 
 from recollect.cli import options
-from recollect.cli.calling import calling, whole_id
+from recollect.cli.calling import calling
 from recollect.cli.conditions import moment_from
 from recollect.cli.failures import USAGE, Failure
 from recollect.cli.given import content_from, object_from
 from recollect.cli.memory_views import show_count, show_history, show_memories, show_memory
 from recollect.cli.output import clean, err, note, out, print_json
+from recollect.cli.whole_ids import memory_id_from
 from recollect.client import MemoryClient
 from recollect.protocol.errors import LimitExceeded
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
@@ -97,7 +98,7 @@ def add(
             importance,
             object_from("--metadata", metadata),
             tag or None,
-            whole_id(client, parent) if parent else None,
+            memory_id_from(client, parent) if parent else None,
             namespace=namespace,
             key=key,
         )
@@ -135,7 +136,7 @@ def get(
         if key is not None:
             answer = client.get_by_key(where, key, version, then)
         else:
-            memory_id = whole_id(client, _id_from(where))
+            memory_id = memory_id_from(client, _id_from(where))
             answer = client.get_memory(memory_id, version=version, as_of=then)
         if as_json:
             return print_json(answer)
@@ -238,7 +239,7 @@ def history(
         if key is not None:
             answer = client.history_by_key(where, key, limit)
         else:
-            answer = client.history(whole_id(client, _id_from(where)), limit)
+            answer = client.history(memory_id_from(client, _id_from(where)), limit)
         if as_json:
             return print_json(answer)
         note(answer["memory_id"], "cyan")

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli import options
+from recollect.cli.counting import transfer_bars
 from recollect.cli.failures import Failure, reporting
 from recollect.cli.output import clean, err, note, out, print_json, show_failure, size
 from recollect.models.catalogue import CATALOGUE, DEFAULT, Entry, entry_of
@@ -201,21 +202,7 @@ def _showing(entry: Entry) -> Iterator[Callable[[Progress], None]]:
         yield tell
         return
 
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        TextColumn,
-        TransferSpeedColumn,
-    )
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Bars(*columns, console=err, transient=True) as bars:
+    with transfer_bars() as bars:
         # Nothing is shown while it is only being looked whether the model is there.
         task = bars.add_task(f"Installing {entry.name}", total=None, visible=False)
         yield lambda progress: bars.update(

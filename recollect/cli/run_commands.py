@@ -7,14 +7,12 @@ from typing import Annotated, Literal, cast
 import typer
 
 from recollect.cli import options, run_views
-from recollect.cli.calling import ID_LIKE, calling
-from recollect.cli.failures import Failure
+from recollect.cli.calling import calling
 from recollect.cli.output import print_json
-from recollect.client import MemoryClient
+from recollect.cli.whole_ids import run_id_from
 
 # A run through many memories, or one that asks a chat model, takes its time.
 PATIENCE_S = 600.0
-RUNS_SEARCHED = 200
 
 Where = Annotated[
     str,
@@ -155,7 +153,7 @@ def undo(
     For example: `recollect undo RUN`
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.undo(_whole_run_id(client, run), timeout=PATIENCE_S)
+        answer = client.undo(run_id_from(client, run), timeout=PATIENCE_S)
         if as_json:
             return print_json(answer)
         run_views.show_undone(answer)
@@ -181,18 +179,3 @@ def runs(
         if as_json:
             return print_json(answer)
         run_views.show_runs(answer["runs"])
-
-
-def _whole_run_id(client: MemoryClient, given: str) -> str:
-    """The run meant by the end of its id, among the latest; anything else is left as it is."""
-    if not ID_LIKE.fullmatch(given):
-        return given
-    latest = client.list_runs(limit=RUNS_SEARCHED)["runs"]
-    ids = [run["run_id"] for run in latest if run["run_id"].endswith(given)]
-    if len(ids) > 1:
-        raise Failure(
-            "ambiguous_id",
-            f"{len(ids)} ids of runs end in {given}: {', '.join(ids)}.",
-            "Give more of the id.",
-        )
-    return ids[0] if ids else given

@@ -21,3 +21,11 @@ def world(storage_url: str, tmp_path: Path) -> Iterator[World]:
     world = World(storage_url, tmp_path / "data")
     yield world
     world.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where documents lie that the orchestrator may read."""
+    folder = tmp_path / "library"
+    folder.mkdir()
+    return folder

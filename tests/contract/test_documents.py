@@ -57,13 +57,6 @@ OPERATE = "\n\n".join(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "library"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def world(storage_url: str, tmp_path: Path, folder: Path) -> Iterator[World]:
     settings = Settings(
         embedding=EmbeddingSettings(provider="hashed"),

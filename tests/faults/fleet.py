@@ -15,12 +15,12 @@ from recollect import AsyncMemoryClient, MemoryClient, RecollectError
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations import AddMemory, GetMemory, SearchMemory
 from tests.faults.polling import wait_for
+from tests.faults.tools.threads import Threads
 from tests.harness.own_postgres import OwnPostgres
 from tests.harness.processes import OrchestratorProcess
 from tests.harness.redis import RedisServer
 
 ANSWERED_WITHIN_S = 30.0
-ENDED_WITHIN_S = 40.0
 
 Work = Generator[Operation[Any], Any, None]
 
@@ -72,7 +72,7 @@ class Written(NamedTuple):
     content: str
 
 
-class Agents:
+class Agents(Threads):
     """Clients with the settings that they get by themselves: threads with one each, and tasks that
     share one. Each writes, and reads what it wrote. What failed is noted, and asked again until it
     is answered, a write by its key, so that in the end nothing is in doubt."""
@@ -80,9 +80,9 @@ class Agents:
     def __init__(
         self, endpoints: list[str], namespace: str, *, threads: int = 3, tasks: int = 3
     ) -> None:
+        super().__init__()
         self._endpoints = endpoints
         self.namespace = namespace
-        self._stopping = threading.Event()
         self.written: dict[str, list[Written]] = {}
         """By agent. Each list has one thread that adds to it."""
         self.failed: list[str] = []
@@ -99,26 +99,8 @@ class Agents:
             threading.Thread(target=lambda: asyncio.run(self._await_all()), daemon=True),
         ]
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Let each finish what it is at."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(ENDED_WITHIN_S)
-            if thread.is_alive():
-                self.wrong.append(f"{thread.name} did not end")
+    def _did_not_end(self, name: str) -> None:
+        self.wrong.append(f"{name} did not end")
 
     def wait_for_more(self, count: int) -> None:
         """Return when each of them has written so many more."""

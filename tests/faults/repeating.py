@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from tests.faults.polling import wait_for
-from tests.faults.tools.writers import ENDED_WITHIN_S
+from tests.faults.tools.threads import Threads
 
 WITHIN_S = 30.0
 
 
-class Load:
+class Load(Threads):
     """Each step in a thread of its own, from `with` to its end."""
 
     def __init__(self, steps: list[Callable[[], object]]) -> None:
+        super().__init__()
         self.done = 0
         self.failures: list[str] = []
-        self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(s,), daemon=True) for s in steps]
 
     def _run(self, step: Callable[[], object]) -> None:
@@ -38,22 +36,3 @@ class Load:
             within_s=WITHIN_S,
             what=f"{count} more of {self.done}",
         )
-
-    def stop(self) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(ENDED_WITHIN_S)
-            assert not thread.is_alive()
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()

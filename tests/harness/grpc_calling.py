@@ -22,7 +22,7 @@ from grpc_tools import protoc
 from recollect.gateway.grpc.proto_file import PATH
 from recollect.protocol.errors import RecollectError, from_body
 from recollect.protocol.operation import Operation, fields_of, result_of
-from recollect.protocol.operations import REGISTRY
+from tests.harness.gateway_calling import GatewayCaller
 
 CALLED_WITHIN_S = 30.0
 ERROR = "recollect-error-bin"
@@ -62,59 +62,28 @@ def generated() -> Generated:
     return Generated(messages, stubs, described.read_bytes())
 
 
-class GrpcCaller:
-    """Has a method an operation, as the clients have, over a channel."""
+class GrpcCaller(GatewayCaller):
+    """Calls over a channel; headers are its metadata."""
 
     def __init__(self, channel: grpc.Channel, bearer: str | None = None) -> None:
+        super().__init__()
         self._stub = generated().stubs.RecollectStub(channel)
-        self.metadata: dict[str, str] = {}
         if bearer is not None:
-            self.metadata["authorization"] = f"Bearer {bearer}"
-        self.called: set[str] = set()
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in REGISTRY:
-            raise AttributeError(name)
-        cls = REGISTRY[name]
-        return lambda *args, **kwargs: self.call(cls(*args, **kwargs))
+            self.headers["authorization"] = f"Bearer {bearer}"
 
     def call(self, operation: Operation[Any]) -> dict[str, Any]:
-        """Carry out an operation; raises the typed error that the gateway reports."""
         cls = type(operation)
         self.called.add(cls.spec.name)
-        metadata = dict(self.metadata)
-        if operation.idempotency_key is not None:
-            metadata["idempotency-key"] = operation.idempotency_key
         method = getattr(self._stub, cls.__name__)
         try:
             answer = method(
                 request_of(operation),
                 timeout=operation.timeout or CALLED_WITHIN_S,
-                metadata=tuple(metadata.items()),
+                metadata=tuple(self.headers_of(operation).items()),
             )
         except grpc.RpcError as error:
             raise error_of(error) from error
         return record_of(answer, result_of(cls))
-
-    def _say(self, name: str, value: str | None) -> None:
-        self.metadata.pop(name, None)
-        if value is not None:
-            self.metadata[name] = value
-
-    def set_agent_id(self, agent_id: str | None) -> None:
-        self._say("x-recollect-agent", agent_id)
-
-    def set_session_id(self, session_id: str | None) -> None:
-        self._say("x-recollect-session", session_id)
-
-    def set_task_id(self, task_id: str | None) -> None:
-        self._say("x-recollect-task", task_id)
-
-    def set_fence(self, name: str, token: int) -> None:
-        self._say("x-recollect-fence", f"{name}/{token}")
-
-    def clear_fence(self) -> None:
-        self._say("x-recollect-fence", None)
 
 
 def request_of(operation: Operation[Any]) -> Any:

@@ -11,18 +11,17 @@ import msgspec
 
 from recollect.protocol.errors import from_body
 from recollect.protocol.operation import Operation, fields_of
-from recollect.protocol.operations import REGISTRY
+from tests.harness.gateway_calling import GatewayCaller
 
 JSON = {"content-type": "application/json"}
 
 
-class RestCaller:
-    """Has a method an operation, as the clients have."""
+class RestCaller(GatewayCaller):
+    """Calls over HTTP."""
 
     def __init__(self, http: httpx.Client) -> None:
+        super().__init__()
         self._http = http
-        self.headers: dict[str, str] = {}
-        self.called: set[str] = set()
         document = http.get("/openapi.json").json()
         self._declared: dict[str, tuple[str, str, dict[str, Any]]] = {
             said["operationId"]: (method, path, said)
@@ -30,13 +29,7 @@ class RestCaller:
             for method, said in methods.items()
         }
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in REGISTRY:
-            raise AttributeError(name)
-        return lambda *args, **kwargs: self.call(REGISTRY[name](*args, **kwargs))
-
     def call(self, operation: Operation[Any]) -> dict[str, Any]:
-        """Carry out an operation; raises the typed error that the gateway reports."""
         self.called.add(operation.spec.name)
         answer = self._http.request(**self.request_of(operation))
         if answer.is_success:
@@ -67,10 +60,8 @@ class RestCaller:
             else:
                 values = value if isinstance(value, list) else [value]
                 query += [(name, one) for one in values]
-        headers = dict(self.headers)
+        headers = self.headers_of(operation)
         request = {"method": method.upper(), "url": path, "params": query, "headers": headers}
-        if operation.idempotency_key is not None:
-            headers["idempotency-key"] = operation.idempotency_key
         if "requestBody" in said:
             schema = said["requestBody"]["content"]["application/json"]["schema"]
             body: Any = given
@@ -81,26 +72,6 @@ class RestCaller:
         else:
             assert not given, f"{operation.spec.name}: the document has no place for {given}"
         return request
-
-    def _say(self, name: str, value: str | None) -> None:
-        self.headers.pop(name, None)
-        if value is not None:
-            self.headers[name] = value
-
-    def set_agent_id(self, agent_id: str | None) -> None:
-        self._say("x-recollect-agent", agent_id)
-
-    def set_session_id(self, session_id: str | None) -> None:
-        self._say("x-recollect-session", session_id)
-
-    def set_task_id(self, task_id: str | None) -> None:
-        self._say("x-recollect-task", task_id)
-
-    def set_fence(self, name: str, token: int) -> None:
-        self._say("x-recollect-fence", f"{name}/{token}")
-
-    def clear_fence(self) -> None:
-        self._say("x-recollect-fence", None)
 
 
 def _default(info: msgspec.structs.FieldInfo) -> Any:

@@ -8,9 +8,10 @@ import typer
 
 from recollect.cli import options
 from recollect.cli.agents.decision_views import show_decisions
-from recollect.cli.calling import calling, whole_id
+from recollect.cli.calling import calling
 from recollect.cli.failures import USAGE, Failure
 from recollect.cli.output import note, print_json
+from recollect.cli.whole_ids import memory_id_from
 
 
 def decisions(
@@ -54,7 +55,10 @@ def decisions(
             if with_outcome:
                 raise _unfit("--with-outcome goes with --similar.", "Say also --similar SITUATION.")
             answer = client.list_decisions(
-                task, whole_id(client, goal) if goal else None, namespace=namespace, limit=limit
+                task,
+                memory_id_from(client, goal) if goal else None,
+                namespace=namespace,
+                limit=limit,
             )
             if as_json:
                 return print_json(answer)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group
-from rich.padding import Padding
 from rich.text import Text
 
-from recollect.cli.facts import facts_text
+from recollect.cli.agents.blocks import Block, show_blocks
 from recollect.cli.memory_views import explain_short_ids, shows_full_ids
-from recollect.cli.output import ago, note, one_line, out, short_id
+from recollect.cli.output import ago, note, one_line, short_id
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import DecisionRecord
 
-INDENT = (0, 0, 0, 3)
 MARKS = {True: ("✓ ", "green"), False: ("✗ ", "red"), None: ("· ", "dim")}
 """Of an outcome: whether the choice was right, which may not be known."""
 
@@ -24,13 +21,10 @@ def show_decisions(decisions: Sequence[DecisionRecord], *, full_ids: bool) -> No
     if not decisions:
         return note("No decision fits that you may see.", "")
     full = shows_full_ids(full_ids)
-    for place, decision in enumerate(decisions):
-        if place:
-            out.print()
-        out.print(Text(one_line(decision["context"]), "bold"))
-        out.print(
-            Padding(Group(*_lines(decision), _facts(decision, full_ids=full)), INDENT, expand=False)
-        )
+    show_blocks(
+        Block(decision["context"], _lines(decision), _facts(decision, full_ids=full))
+        for decision in decisions
+    )
     if not full:
         explain_short_ids()
 
@@ -48,9 +42,9 @@ def _lines(decision: DecisionRecord) -> list[Text]:
     return lines
 
 
-def _facts(decision: DecisionRecord, *, full_ids: bool) -> Text:
+def _facts(decision: DecisionRecord, *, full_ids: bool) -> list[str | None]:
     likeness = decision.get("similarity")
-    facts = [
+    return [
         f"likeness {likeness:.2f}" if likeness is not None else None,
         f"{decision['confidence']:.0%} sure",
         decision["decided_by"],
@@ -62,4 +56,3 @@ def _facts(decision: DecisionRecord, *, full_ids: bool) -> Text:
         decision["id"] if full_ids else short_id(decision["id"]),
         f"receipt {decision['receipt_id']}" if decision["receipt_id"] else None,
     ]
-    return facts_text(facts, out.width - INDENT[3])

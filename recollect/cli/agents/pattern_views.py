@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group
-from rich.padding import Padding
 from rich.text import Text
 
-from recollect.cli.facts import facts_text
+from recollect.cli.agents.blocks import Block, show_blocks
 from recollect.cli.memory_views import explain_short_ids, shows_full_ids
-from recollect.cli.output import ago, bar, counted, one_line, out, short_id
+from recollect.cli.output import ago, bar, counted, one_line, short_id
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import PatternRecord
 
-INDENT = (0, 0, 0, 3)
 LEARNED_OF = {"mixed": "success and failure"}
 
 
 def show_patterns(patterns: Sequence[PatternRecord], *, full_ids: bool) -> None:
     """Each with what to do, how certain that is, and what it rests on."""
     full = shows_full_ids(full_ids)
-    for place, pattern in enumerate(patterns):
-        if place:
-            out.print()
-        out.print(Text(one_line(pattern["trigger"]), "bold"))
-        out.print(
-            Padding(Group(*_lines(pattern), _facts(pattern, full_ids=full)), INDENT, expand=False)
-        )
+    show_blocks(
+        Block(pattern["trigger"], _lines(pattern), _facts(pattern, full_ids=full))
+        for pattern in patterns
+    )
     if not full:
         explain_short_ids()
 
@@ -40,9 +34,9 @@ def _lines(pattern: PatternRecord) -> list[Text]:
     return lines + [Text(one_line(sentence)) for sentence in advice]
 
 
-def _facts(pattern: PatternRecord, *, full_ids: bool) -> Text:
+def _facts(pattern: PatternRecord, *, full_ids: bool) -> list[str | None]:
     likeness = pattern.get("similarity")
-    facts = [
+    return [
         f"likeness {likeness:.2f}" if likeness is not None else None,
         pattern["task_type"],
         f"learned of {LEARNED_OF.get(pattern['pattern_type'], pattern['pattern_type'])}",
@@ -51,4 +45,3 @@ def _facts(pattern: PatternRecord, *, full_ids: bool) -> Text:
         None if pattern["namespace"] == DEFAULT_NAMESPACE else pattern["namespace"],
         pattern["id"] if full_ids else short_id(pattern["id"]),
     ]
-    return facts_text(facts, out.width - INDENT[3])

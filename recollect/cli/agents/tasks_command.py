@@ -8,8 +8,9 @@ import typer
 
 from recollect.cli import options
 from recollect.cli.agents.working_views import show_steps, show_task, show_tasks
-from recollect.cli.calling import calling, whole_id
+from recollect.cli.calling import calling
 from recollect.cli.output import counted, note, print_json
+from recollect.cli.whole_ids import memory_id_from
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 
 tasks = typer.Typer(
@@ -41,7 +42,7 @@ def list_(
     For example: `recollect tasks list GOAL`
     """
     with calling(endpoint, key_file, as_json=as_json) as client:
-        answer = client.tasks_for_goal(whole_id(client, goal), limit)
+        answer = client.tasks_for_goal(memory_id_from(client, goal), limit)
         if as_json:
             return print_json(answer)
         if not answer["tasks"]:

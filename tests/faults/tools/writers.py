@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 import threading
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from recollect import MemoryClient, RecollectError
 from recollect.client import Breaker, Retry, Timeouts
 from tests.faults.tools.acknowledgements import Acknowledged, AcknowledgementLog
+from tests.faults.tools.threads import Threads
 
-ENDED_WITHIN_S = 60.0
 ANSWERED_WITHIN_S = 30.0
 BATCH_ITEMS = 8
 KEPT = 40
@@ -31,43 +30,25 @@ def patient_client(
     )
 
 
-class Writers:
+class Writers(Threads):
     """Threads with a client each: add, batch, update, delete. An interrupted write is repeated by
     its key until it is answered, so that at the end nothing is in doubt."""
 
     def __init__(
         self, endpoint: str, log: AcknowledgementLog, *, seed: int, count: int = 4
     ) -> None:
+        super().__init__()
         self.log = log
         self.failures: list[str] = []
         """Answers that no write of ours should get."""
         self._endpoint = endpoint
-        self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(f"writer-{seed}-{n}",), daemon=True)
             for n in range(count)
         ]
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Let each finish the write it is at."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(ENDED_WITHIN_S)
-            if thread.is_alive():
-                self.failures.append(f"{thread.name} did not end")
+    def _did_not_end(self, name: str) -> None:
+        self.failures.append(f"{name} did not end")
 
     def _run(self, name: str) -> None:
         try:

@@ -144,7 +144,7 @@ def test_who_asks_and_for_what_reaches_the_audit(client: GrpcCaller, admin: Memo
     client.set_agent_id("scribe")
     client.set_session_id(session_id)
     client.set_task_id("T-7")
-    client.metadata["x-request-id"] = "trace-of-grpc"
+    client.headers["x-request-id"] = "trace-of-grpc"
     memory_id = client.add_memory("The scribe wrote over gRPC")["memory_id"]
     [entry] = [e for e in admin.audit_log(agent="scribe")["entries"] if e["subject"] == memory_id]
     assert (entry["session_id"], entry["task_id"]) == (session_id, "T-7")
@@ -169,7 +169,7 @@ def test_a_bearer_key_is_its_identity_and_a_wrong_one_is_nobody(
     with calling(gateway, key[:-1] + ("A" if key[-1] != "A" else "B")) as client:
         with pytest.raises(errors.Unauthenticated):
             client.who_am_i()
-        client.metadata["authorization"] = "Basic cXVlcnk="
+        client.headers["authorization"] = "Basic cXVlcnk="
         with pytest.raises(errors.Unauthenticated, match="bearer"):
             client.who_am_i()
 

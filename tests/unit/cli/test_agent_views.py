@@ -10,6 +10,7 @@ from rich.console import Console
 
 from recollect.cli import memory_views
 from recollect.cli.agents import (
+    blocks,
     context_views,
     decision_views,
     operational_views,
@@ -28,7 +29,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(
         width=80, highlight=False, emoji=False, force_terminal=True, color_system=None, record=True
     )
-    views = (context_views, decision_views, operational_views, pattern_views, working_views)
+    views = (blocks, context_views, operational_views, working_views)
     for module in (*views, memory_views):
         monkeypatch.setattr(module, "out", console)
     return console
