@@ -24,7 +24,7 @@ OPTIONS = (
     ("--install-completion", "Let your shell complete commands and options."),
     ("--show-completion", "Show what that would add."),
 )
-BOLD, DIM, CYAN = "1", "2", "36"
+BOLD, CYAN = "1", "36"
 
 
 def top_help(*, coloured: bool | None = None, width: int | None = None) -> str:

@@ -33,8 +33,6 @@ ORDERED: tuple[tuple[str, str], ...] = (
     ("decay.half_life_days_short", "decay.half_life_days_medium"),
     ("decay.half_life_days_medium", "decay.half_life_days_long"),
     ("decay.half_life_days_long", "decay.stability_days_max"),
-    ("client.connect_timeout_s", "client.timeout_s"),
-    ("client.retry_backoff_ms", "client.retry_backoff_ms_max"),
 )
 
 

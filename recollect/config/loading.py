@@ -22,6 +22,8 @@ from recollect.config.settings import Settings
 
 FILE_NAME = "memory_config.yaml"
 COMMAND_LINE = "command line"
+ADDRESSED = ("address", "bind", "endpoint", "listen", "url")
+"""What people look for who want to say where something listens."""
 
 S = TypeVar("S", bound=Struct)
 
@@ -92,6 +94,8 @@ def _key_hint(dotted: str) -> str:
     if section in SECTIONS:
         if near_section := nearest(dotted, (s for s in SECTIONS if s.startswith(f"{section}."))):
             return did_you_mean(near_section)
+        if name in ADDRESSED and {f"{section}.host", f"{section}.port"} <= KEYS.keys():
+            return f"where it listens is `{section}.host` and `{section}.port`"
         near = nearest_key(section, name)
         return did_you_mean(near.dotted if near else None)
     return did_you_mean(nearest(dotted, KEYS))

@@ -269,25 +269,13 @@ class CircuitBreakerSettings(Struct, frozen=True):
 
 
 class ClientSettings(Struct, frozen=True):
-    """Where a client finds the orchestrators, and how it waits and retries."""
+    """Where the processes beside the orchestrator find it."""
 
     endpoints: Annotated[tuple[str, ...], Meta(description=(
         "Where the orchestrators are, for the scheduler, the health manager and the gateway: "
         "several share one database and one Redis. Empty is the one that serves the data folder. "
         "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it; as a "
         "variable of its own it is JSON."))] = ()
-    timeout_s: Annotated[float, Meta(gt=0, le=3600, description=(
-        "Deadline of one call, its retries included."))] = 10.0
-    connect_timeout_s: Annotated[float, Meta(gt=0, le=600, description=(
-        "Longest wait for a connection."))] = 1.0
-    retry_attempts_max: Annotated[int, Meta(ge=1, le=100, description=(
-        "Attempts for one call, the first included. 1 never retries."))] = 4
-    retry_backoff_ms: Annotated[int, Meta(ge=1, le=60_000, description=(
-        "Pause before the first retry; it doubles for each further one, with jitter."))] = 50
-    retry_backoff_ms_max: Annotated[int, Meta(ge=1, le=600_000, description=(
-        "The pause never grows beyond this."))] = 2000
-    connections_max: Annotated[int, Meta(ge=1, le=10_000, description=(
-        "Connections that one client may hold open."))] = 64
 
 
 class LoggingSettings(Struct, frozen=True):

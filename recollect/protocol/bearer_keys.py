@@ -13,7 +13,6 @@ import secrets
 PREFIX = "rk_"
 """By this a key is known for what it is where it should not be: in a log, in a repository."""
 SECRET_BYTES = 32
-HASH_CHARS = 64
 KEY_ID_CHARS = 12
 
 

@@ -57,10 +57,6 @@ class Look:
         if self._wrong:
             raise AssertionError("\n".join(self._wrong))
 
-    def forgive(self, part: str) -> None:
-        """Leave out what is as it should be in this one test."""
-        self._wrong = [wrong for wrong in self._wrong if part not in wrong]
-
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self._wrong.append(f"{self.page.url}: {message.type}: {message.text}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from recollect.gateway.admission import RETRY_AFTER_MS, Admission
@@ -16,8 +15,6 @@ from recollect.gateway.grpc.feed import Following
 from recollect.gateway.grpc.metadata import said_in
 from recollect.gateway.grpc.reading import Reader
 from recollect.protocol.errors import Overloaded, RecollectError
-
-Stream = Callable[[bytes, Context], Awaitable[None]]
 
 
 class Subscribing:

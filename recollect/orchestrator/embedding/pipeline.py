@@ -143,11 +143,6 @@ class Embedding:
             return np.zeros((0, self.dimensions), np.float32)
         return await self._rows_of(texts, "document")
 
-    async def documents_within(self, texts: Sequence[str], wait_s: float) -> list[Vectors | None]:
-        """A row for each text, or None where the embedder could not give it in time."""
-        pooled = await self.pooled_within(texts, wait_s)
-        return [None if one is None else one.vector for one in pooled]
-
     async def pooled(self, texts: Sequence[str]) -> list[Pooled]:
         """The vector and the passages of each text, in their order."""
         if not self.inline:

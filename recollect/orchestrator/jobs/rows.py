@@ -15,7 +15,6 @@ from recollect.protocol.errors import NotFound
 
 REQUESTED = "requested"
 RUNNING = "running"
-LOST = "lost"
 LOST_WITH_HOLDER = "the scheduler that began it stopped, or lost its lease, before it was done"
 TRIM_ROWS = 1_000
 OPEN_MAX = 200

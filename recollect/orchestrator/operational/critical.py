@@ -10,7 +10,6 @@ from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.value_texts import text_of
 
-COLLECTION = "events"
 MEMORY_TYPE = "event"
 IMPORTANCE = 0.7
 READ_AT_ONCE = 500

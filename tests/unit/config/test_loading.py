@@ -146,17 +146,17 @@ def test_the_word_off_needs_no_quotes_in_the_file(file: Path) -> None:
 
 
 def test_a_whole_number_is_taken_where_a_number_is_wanted(file: Path) -> None:
-    file.write_text("client:\n  timeout_s: 3\n")
-    timeout_s = load(file, {}).client.timeout_s
+    file.write_text("gateway:\n  timeout_s: 3\n")
+    timeout_s = load(file, {}).gateway.timeout_s
     assert (timeout_s, type(timeout_s)) == (3.0, float)
 
 
 def test_an_override_may_be_a_value_a_path_or_text_to_be_read() -> None:
-    overrides = {"storage.data": Path("/srv/m"), "storage.readers": "8", "client.timeout_s": 2}
+    overrides = {"storage.data": Path("/srv/m"), "storage.readers": "8", "gateway.timeout_s": 2}
     settings = load(None, {}, overrides)
     assert settings.storage.data == str(Path("/srv/m"))
     assert settings.storage.readers == 8
-    assert settings.client.timeout_s == 2.0
+    assert settings.gateway.timeout_s == 2.0
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,12 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
         ("\n\nnetwrok:\n  bind: x\n", 3, "netwrok", "did you mean `network`?"),
         ("storage:\n  bind: x\n", 2, "storage.bind", "did you mean `network.bind`?"),
         ("bind: tcp://127.0.0.1:1\n", 1, "bind", "did you mean `network.bind`?"),
+        (
+            "gateway:\n  bind: 0.0.0.0:80\n",
+            2,
+            "gateway.bind",
+            "where it listens is `gateway.host` and `gateway.port`",
+        ),
         ("network.bind: x\n", 1, "network.bind", "write `bind:` under `network:`"),
         ("limits:\n  zzzzzz: {a: [1]}\n", 2, "limits.zzzzzz", ""),
     ],
@@ -221,10 +227,10 @@ def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_known_one(
         ("storage:\n  readers: 0\n", "storage.readers", "a whole number, 1 to 64, not 0"),
         ("storage:\n  idempotency_hours: 1\n", "storage.idempotency_hours", "24 to 8760, not 1"),
         ("decay:\n  fade_threshold: 1\n", "decay.fade_threshold", "above 0, below 1, not 1"),
-        ("client:\n  timeout_s: .nan\n", "client.timeout_s", "and finite, not nan"),
-        ("client:\n  timeout_s: -.inf\n", "client.timeout_s", "and finite, not -inf"),
-        ("client:\n  timeout_s: 1e999\n", "client.timeout_s", "and finite, not inf"),
-        ("client:\n  timeout_s: nan\n", "client.timeout_s", "not 'nan'"),
+        ("gateway:\n  timeout_s: .nan\n", "gateway.timeout_s", "and finite, not nan"),
+        ("gateway:\n  timeout_s: -.inf\n", "gateway.timeout_s", "and finite, not -inf"),
+        ("gateway:\n  timeout_s: 1e999\n", "gateway.timeout_s", "and finite, not inf"),
+        ("gateway:\n  timeout_s: nan\n", "gateway.timeout_s", "not 'nan'"),
         ("storage:\n  data:\n", "storage.data", "must be text, not null"),
         ("storage:\n  data: ''\n", "storage.data", "must not be empty"),
         ("storage:\n  data: 2024\n", "storage.data", "must be text, not 2024"),
@@ -390,31 +396,31 @@ def test_a_password_in_a_refused_address_is_not_repeated() -> None:
 
 
 def test_keys_that_contradict_each_other_are_refused_where_they_were_given(file: Path) -> None:
-    problem = refused_text(file, "client:\n  retry_backoff_ms: 5000\n")
-    assert (problem.source, problem.key) == (f"{file}:2", "client.retry_backoff_ms")
-    assert problem.message == "is 5000, but `client.retry_backoff_ms_max` is only 2000"
+    problem = refused_text(file, "storage:\n  group_commit_max: 5000\n")
+    assert (problem.source, problem.key) == (f"{file}:2", "storage.group_commit_max")
+    assert problem.message == "is 5000, but `storage.write_queue_max` is only 4096"
 
 
 def test_a_contradiction_is_reported_at_the_key_that_was_changed(file: Path) -> None:
-    problem = refused_text(file, "client:\n  timeout_s: 0.5\n")
-    assert (problem.source, problem.key) == (f"{file}:2", "client.connect_timeout_s")
+    problem = refused_text(file, "storage:\n  write_queue_max: 100\n")
+    assert (problem.source, problem.key) == (f"{file}:2", "storage.group_commit_max")
 
 
 def test_a_refused_value_does_not_also_count_as_a_contradiction(file: Path) -> None:
-    file.write_text("client:\n  retry_backoff_ms: 5000\n  retry_backoff_ms_max: lots\n")
-    assert only(refusal(file)).key == "client.retry_backoff_ms_max"
+    file.write_text("storage:\n  group_commit_max: 5000\n  write_queue_max: lots\n")
+    assert only(refusal(file)).key == "storage.write_queue_max"
 
 
 def test_all_problems_of_all_sources_come_in_one_readable_message(file: Path) -> None:
     file.write_text("network:\n  bnd: x\nstorage:\n  readers: 0\n  url: mongodb://x\n")
     with pytest.raises(ConfigError) as caught:
-        load(file, {"RECOLLECT_DATTA": "x"}, {"client.timeout_s": -1})
+        load(file, {"RECOLLECT_DATTA": "x"}, {"gateway.timeout_s": -1})
     assert str(caught.value).splitlines() == [
         "The configuration was refused because of 5 problems:",
         f"  - {file}:2: network.bnd: no such key; did you mean `network.bind`?",
         f"  - {file}:4: storage.readers: must be a whole number, 1 to 64, not 0",
         "  - RECOLLECT_DATTA: no such variable; did you mean `RECOLLECT_DATA`?",
-        "  - command line: client.timeout_s: must be a number, above 0, at most 3600, not -1",
+        "  - command line: gateway.timeout_s: must be a number, above 0, at most 3600, not -1",
         f"  - {file}:5: storage.url: must be `sqlite` or begin with `postgresql://`",
     ]
 

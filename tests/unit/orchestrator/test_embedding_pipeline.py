@@ -429,13 +429,13 @@ def test_a_caller_in_a_hurry_gets_the_rows_that_can_be_had_in_time() -> None:
         await embedding.documents(["known"])
         embedder.hold()
         texts = ["known", *(f"text {number}" for number in range(99))]
-        rows = await embedding.documents_within(texts, 0)
+        rows = await embedding.pooled_within(texts, 0)
         assert rows[0] is not None
-        assert rows[0].tolist() == [5, 0, 1]
+        assert rows[0].vector.tolist() == [5, 0, 1]
         assert rows[1:] == [None] * 99
         assert embedding.describe()["queue"]["document_texts"] == 0
         embedder.let_go()
-        rows = await embedding.documents_within(texts, PATIENCE_S)
+        rows = await embedding.pooled_within(texts, PATIENCE_S)
         assert [row is None for row in rows] == [False] * 100
 
     run(embedder, scenario)
@@ -448,11 +448,11 @@ def test_a_caller_in_a_hurry_is_told_of_no_failure_and_no_queue() -> None:
         waiting = await soon(embedding.documents(["runs"]))
         await embedder.begun()
         also = await soon(embedding.documents(["waits"]))
-        assert await embedding.documents_within(["a", "b"], PATIENCE_S) == [None, None]
+        assert await embedding.pooled_within(["a", "b"], PATIENCE_S) == [None, None]
         embedder.let_go()
         await asyncio.gather(waiting, also)
-        assert await embedding.documents_within(["poison"], PATIENCE_S) == [None]
-        assert await embedding.documents_within([], PATIENCE_S) == []
+        assert await embedding.pooled_within(["poison"], PATIENCE_S) == [None]
+        assert await embedding.pooled_within([], PATIENCE_S) == []
 
     run(embedder, scenario, queue_texts_max=2)
 
