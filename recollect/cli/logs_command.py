@@ -46,11 +46,12 @@ def logs(
         folder = Path(options.settings_from(config, data).storage.data)
         found = log_files(folder, names or ())
         if not found and not (follow and not names):
-            known = ", ".join(log.path.stem for log in log_files(folder)) or "none"
+            known = ", ".join(log.path.stem for log in log_files(folder))
+            advice = f"There are: {known}." if known else "`recollect up` writes them."
             raise Failure(
                 "no_log",
-                f"There is no such log in {folder / 'logs'}.",
-                f"There are: {known}. `recollect up` writes them; --data names another folder.",
+                f"There is no {'such log' if known else 'log yet'} in {folder / 'logs'}.",
+                f"{advice} --data names another folder.",
             )
         last = in_order(line for log in found for line in log.last(count))
         _print(last[-count:] if count else [], raw=raw)

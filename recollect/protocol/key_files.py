@@ -79,7 +79,8 @@ def read(path: str | os.PathLike[str]) -> KeyFile:
             return parse(file.read(FILE_BYTES_MAX).decode())
     except OSError as error:
         raise BadKeyFile(
-            f"The key file {os.fspath(path)} cannot be read: {error.strerror}."
+            f"The key file {os.fspath(path)} cannot be read: {error.strerror}. `recollect keys new "
+            "NAME`, run where the orchestrator is served, makes one."
         ) from None
     except ValueError as error:
         # Of a text that is not UTF-8 nothing is repeated: it may be a secret.

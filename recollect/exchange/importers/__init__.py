@@ -17,7 +17,6 @@ READERS: dict[str, ModuleType] = {
     "chatgpt": chatgpt,
     "claude": claude,
 }
-LOOKED_AT_BYTES = 65_536
 
 
 def reader_of(name: str) -> Callable[[str], Items]:
@@ -30,7 +29,11 @@ def found_in(path: str) -> str:
     """Which program wrote a file or folder, told from what is in it."""
     place = Path(path)
     if not place.exists():
-        raise BadFile(path, "there is no such file or folder.")
+        raise BadFile(
+            path,
+            "there is no such file or folder.",
+            "Name what `recollect export` or another program wrote, or - for what is piped in.",
+        )
     for name, reader in READERS.items():
         if reader.wrote(place):
             return name

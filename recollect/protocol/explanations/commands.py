@@ -97,12 +97,13 @@ Error: ./backups has no manifest.json: it is not a backup, or it was not finishe
     ),
     Explanation(
         "no_log",
-        "There is no such log in the data folder.",
+        "There is no log in the data folder, or none of that name.",
         ("nothing was started there by `recollect up`", "--data names another folder"),
         ("Name the data folder with --data; the message lists the logs that it has.",),
         """\
 $ recollect logs
-Error: There is no such log in recollect-data/logs.
+Error: There is no log yet in recollect-data/logs.
+`recollect up` writes them. --data names another folder.
 (no_log)""",
     ),
     Explanation(

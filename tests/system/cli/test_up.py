@@ -220,6 +220,8 @@ def test_detached_a_start_that_fails_says_why(tmp_path: Path) -> None:
         answer = recollect("up", "--detach", "--data", data, "--bind", bind)
     assert answer.code == 1
     assert bind in answer.err and "address_in_use" in answer.err
+    none = recollect("logs", "--data", tmp_path / "elsewhere")
+    assert none.code == 1 and "There is no log yet" in none.err and "recollect up" in none.err
     missing = recollect("logs", "nobody", "--data", data)
     assert missing.code == 1 and "There are: orchestrator, up." in missing.err
     unknown = recollect("up", "--data", data, "--without", "everything")
