@@ -204,7 +204,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "doctor",
-            "doctor_command:doctor",
+            "doctor.command:doctor",
             "Look for trouble, and say what to do about it. Changes nothing; works while all runs.",
         ),
         Entry(
@@ -225,12 +225,12 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         Entry("errors", "feed_commands:errors", "Show what went wrong lately, in any process."),
         Entry(
             "backup",
-            "backup_commands:backup",
+            "backups.commands:backup",
             "Copy the whole store, as it is at one moment, also while it is in use.",
         ),
         Entry(
             "restore",
-            "backup_commands:restore",
+            "backups.commands:restore",
             "Make a data folder, or fill a database, from a backup that is found whole.",
         ),
         Entry(
@@ -270,7 +270,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
             "jobs_command:jobs",
             "Look at the jobs of the scheduler and at what they did, and run one now.",
         ),
-        Entry("keys", "keys_command:keys", "Make keys, and say what their holders may do."),
+        Entry("keys", "keys.commands:keys", "Make keys, and say what their holders may do."),
     ),
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from recollect.cli.restoring import restore_into
-from recollect.cli.server_backups import restore_into_server
+from recollect.cli.backups.folders import restore_into
+from recollect.cli.backups.servers import restore_into_server
 from recollect.orchestrator.storage.properties import STORE_ID, get_property
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import StorageFull

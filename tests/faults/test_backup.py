@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect.cli.restoring import restore_into
-from recollect.cli.server_backups import restore_into_server
+from recollect.cli.backups.folders import restore_into
+from recollect.cli.backups.servers import restore_into_server
 from recollect.orchestrator.storage.copies import MANIFEST_NAME
 from tests.faults import counts
 from tests.faults.ledger import Trial

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli import keys_reach
+from recollect.cli.keys import reach
 from recollect.cli.local_key import (
     USUAL_CONFIG,
     USUAL_FOLDER,
@@ -88,4 +88,4 @@ def test_the_data_folder_is_named_by_the_environment_or_the_configuration_or_is_
 def test_what_is_written_here_again_to_save_time_is_as_elsewhere() -> None:
     assert StorageSettings().data == USUAL_FOLDER
     assert FILE_NAME == USUAL_CONFIG
-    assert keys_reach.DATABASE_NAME == DATABASE_NAME
+    assert reach.DATABASE_NAME == DATABASE_NAME

@@ -65,7 +65,7 @@ def backup(
             )
         with err.status("Copying …"):
             if storage is not None:
-                from recollect.cli.server_backups import back_up_server
+                from recollect.cli.backups.servers import back_up_server
 
                 answer = {"status": "success", **back_up_server(storage, target)}
             elif data is not None:
@@ -107,7 +107,7 @@ def _back_up_through(endpoint: str | None, key_file: str | None, target: Path) -
 
 def _back_up_folder(folder: Path, key_file: str | None, target: Path) -> dict[str, Any]:
     """Make the copy here; if an orchestrator serves the folder, through that one."""
-    from recollect.cli.restoring import NoDatabase, back_up_unserved
+    from recollect.cli.backups.folders import NoDatabase, back_up_unserved
     from recollect.orchestrator.data_folder import FolderInUse, announcement
 
     announced = announcement(folder)
@@ -155,8 +155,8 @@ def restore(
                 "Give --data DIR for a backup of SQLite, --storage URL for one of PostgreSQL.",
                 exit_code=USAGE,
             )
-        from recollect.cli.restoring import restore_into
-        from recollect.cli.server_backups import restore_into_server
+        from recollect.cli.backups.folders import restore_into
+        from recollect.cli.backups.servers import restore_into_server
 
         with transfer_bars() as progress:
             task = progress.add_task("Copying", total=None)

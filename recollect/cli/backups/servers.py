@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from recollect.cli.backups.folders import SQLITE, read_manifest
 from recollect.cli.failures import USAGE, Failure
-from recollect.cli.restoring import SQLITE, read_manifest
 from recollect.orchestrator.data_folder import keep_to_owner
 from recollect.orchestrator.storage.migrations import SchemaError
 

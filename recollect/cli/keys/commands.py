@@ -12,11 +12,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from recollect.cli import keys_bearer, options
+from recollect.cli import options
 from recollect.cli.failures import USAGE, Failure, reporting
-from recollect.cli.keys_reach import Reached, reaching
-from recollect.cli.keys_spelling import check_name, checked_grant, grant_from, misspelt
-from recollect.cli.keys_views import show_changed, show_grants, show_list
+from recollect.cli.keys import bearer_keys
+from recollect.cli.keys.reach import Reached, reaching
+from recollect.cli.keys.spelling import check_name, checked_grant, grant_from, misspelt
+from recollect.cli.keys.views import show_changed, show_grants, show_list
 from recollect.cli.output import note, out, print_json, show_failure
 from recollect.client.endpoints import checked, split
 from recollect.orchestrator.access.own_keys import new_pair
@@ -114,7 +115,7 @@ def new(
         if bearer:
             _check_for_bearer(to, reached_at)
             with reaching(endpoint, key_file, data, config) as reached:
-                made = keys_bearer.make(reached, holder, wanted, label)
+                made = bearer_keys.make(reached, holder, wanted, label)
             _show_bearer(made, reached, as_json=as_json)
             return
         if label is not None:
@@ -136,7 +137,7 @@ def new(
         _remark_on_asking(reached)
 
 
-def _show_bearer(made: keys_bearer.Made, reached: Reached, *, as_json: bool) -> None:
+def _show_bearer(made: bearer_keys.Made, reached: Reached, *, as_json: bool) -> None:
     """Show a bearer key: it is kept nowhere, and so cannot be shown again."""
     if as_json:
         return print_json(
@@ -290,7 +291,7 @@ def revoke(
             raise misspelt("A grant and a bearer key are taken back apart.", "--bearer KEY")
         with reaching(endpoint, key_file, data, config) as reached:
             if bearer is not None:
-                key_id = keys_bearer.key_id_from(reached, name, bearer)
+                key_id = bearer_keys.key_id_from(reached, name, bearer)
                 answer = reached.ask(RevokeBearerKey(name, key_id))
             else:
                 answer = reached.ask(RevokeAccess(name, pattern))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recollect.cli.failures import USAGE, Failure
-from recollect.cli.keys_reach import Reached
+from recollect.cli.keys.reach import Reached
 from recollect.protocol.bearer_keys import hash_of, key_id_of, new_bearer_key
 from recollect.protocol.operations import (
     CreateBearerKey,

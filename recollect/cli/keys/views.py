@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.keys_bearer import living_keys
+from recollect.cli.keys.bearer_keys import living_keys
 from recollect.cli.output import ago, clean, note, out
 
 COLUMNS = ("identity", "may", "known by", "requests/s", "memories", "made", "")

@@ -1,0 +1,1 @@
+"""`recollect doctor`: the check-up, part by part."""

@@ -1,0 +1,1 @@
+"""`recollect keys`: who is known by which key, and what they may do."""
