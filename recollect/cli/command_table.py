@@ -204,7 +204,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "doctor",
-            "doctor.command:doctor",
+            "doctor_command:doctor",
             "Look for trouble, and say what to do about it. Changes nothing; works while all runs.",
         ),
         Entry(

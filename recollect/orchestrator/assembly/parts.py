@@ -129,6 +129,7 @@ class Parts:
         self.keeping = ErrorKeeping(self.errors, self.storage, settings.errors.kept_max)
         self.authors = Authors(alone=self.storage.inline_reads)
         self.store = MemoryStore(self.meanings, self.cache, self.ids, self.authors)
+        self.echoes = echoes_of(settings.trust, self.cache if self.storage.inline_reads else None)
         self.scoping = Scoping(FilterCompiler(searching.paths), self.validator)
 
     def _attend_to_vectors(self) -> None:
@@ -161,7 +162,6 @@ class Parts:
             storage, self.fading, self.cache, entries_max=settings.decay.access_buffer_max
         )
         self.reuse = ReuseLog(storage)
-        self.echoes = echoes_of(settings.trust, self.cache if storage.inline_reads else None)
         self.past = PastSearch(store, self.lexical, self.nearest)
         self.similar = Similar(store, self.nearest, self.scoping, self.accesses)
         self.keys = Keys(store, self.validator)

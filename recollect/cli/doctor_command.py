@@ -23,8 +23,8 @@ def doctor(
     For example: `recollect doctor --data ./memories`
     """
     with reporting(partial(show_failure, as_json=as_json)):
-        from recollect.cli.doctor.checkup import check_up
-        from recollect.cli.doctor.findings import show_findings
+        from recollect.cli.doctor import check_up
+        from recollect.cli.findings import show_findings
 
         with err.status("Looking …"):
             findings = list(check_up(data, config, endpoint, key_file))

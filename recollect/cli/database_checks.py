@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from recollect.cli.doctor.findings import Finding, fail, ok, warn
+from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import counted, size
 from recollect.orchestrator.maintenance import checks
 from recollect.orchestrator.maintenance.checks import RESTORE, Problem

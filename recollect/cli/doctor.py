@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from recollect._version import VERSION
-from recollect.cli.doctor.findings import Finding, fail, ok, warn
-from recollect.cli.doctor.key_files import check_keys
-from recollect.cli.doctor.redis import check_redis
+from recollect.cli.findings import Finding, fail, ok, warn
+from recollect.cli.key_checks import check_keys
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
+from recollect.cli.redis_checks import check_redis
 from recollect.client import MemoryClient, Retry
 from recollect.client.settings import KEY_FILE_VARIABLE, endpoint_or_default
 from recollect.config import ConfigError, Settings
@@ -138,7 +138,7 @@ def _folder(folder: Path) -> Iterator[Finding]:
 
 
 def _database(folder: Path) -> Iterator[Finding]:
-    from recollect.cli.doctor.database import check_database  # needs faiss's numpy
+    from recollect.cli.database_checks import check_database  # needs faiss's numpy
 
     yield from check_database(folder)
 

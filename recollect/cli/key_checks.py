@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.cli.doctor.findings import Finding, fail, ok, warn
+from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.client.settings import KEY_FILE_VARIABLE
 from recollect.protocol import key_files
 

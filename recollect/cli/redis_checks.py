@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.cli.doctor.findings import Finding, ok, warn
+from recollect.cli.findings import Finding, ok, warn
 from recollect.config.settings import RedisSettings
 from recollect.orchestrator.redis.program import HOW_TO_GET_ONE, find_program
 

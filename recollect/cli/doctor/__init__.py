@@ -1,1 +1,0 @@
-"""`recollect doctor`: the check-up, part by part."""
