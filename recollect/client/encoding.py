@@ -42,7 +42,7 @@ class Speaker(NamedTuple):
 NOBODY = Speaker()
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One operation ready to be sent: what stays the same over all its attempts."""
 
     spec: Spec

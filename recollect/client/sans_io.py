@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.client.calling import Plan
+from recollect.client.calling import Plan, Planner, Plans
 from recollect.client.encoding import Call, Speaker, check_seconds, prepare
 from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
@@ -137,12 +137,14 @@ class SansIoClient(Operations):
         # One address has a breaker, several have a fleet in which each has its own.
         self._fleet: Fleet | None = None
         self._guard: CircuitGuard | None = None
+        self._single: Planner | None = None
+        self._planner: Plans
         if len(self.endpoints) > 1 or named(self.endpoint) is not None:
             self._fleet = self._making.fleet(self.endpoints, spread=spread)
             self._planner = self._making.fleet_planner(self._fleet)
         else:
             self._guard = self._making.guard()
-            self._planner = self._making.planner(self._guard)
+            self._planner = self._single = self._making.planner(self._guard)
         self._outbox = self._make_outbox(outbox) if outbox is not None else None
         self._open()
 
