@@ -81,6 +81,8 @@ def run(program: Program, arguments: Sequence[str]) -> dict[str, Any]:
     if title == "recall" and (locomo := os.environ.get("LOCOMO")):
         given += ["--locomo", locomo]
     section: dict[str, Any] = {"program": title, "title": title, "rows": []}
+    section |= {"at": results.now(), "load_at_start": results.load()}
+    section["note"] = os.environ.get("BENCH_NOTE", "")
     began = time.monotonic()
     try:
         module = importlib.import_module(f"benchmarks.{program.name}")
@@ -92,6 +94,15 @@ def run(program: Program, arguments: Sequence[str]) -> dict[str, Any]:
         section["title"] = name
         section["rows"] += [msgspec.to_builtins(row) for row in rows]
     return section | {"met": met, "took_s": time.monotonic() - began}
+
+
+def merged(sections: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """These in the place of what the same programs found before, and the others as they were."""
+    before = results.read("limits")
+    kept = {s["program"]: s for s in (before.found["sections"] if before else ())}
+    kept |= {section["program"]: section for section in sections}
+    titles = [program.name.removesuffix(".__main__") for program in PROGRAMS]
+    return [kept[title] for title in titles if title in kept]
 
 
 def main(arguments: Sequence[str] = ()) -> bool:
@@ -116,8 +127,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
         print(f"\n== {title}, after {time.monotonic() - began:,.0f} s", flush=True)
         sections.append(run(program, given))
     own = [s for s in sections if s["program"] not in PAGES_OF_THEIR_OWN]
-    if only is None:
-        results.keep("limits", {"sections": own})
+    if own:
+        results.keep("limits", {"sections": merged(own)})
     rows = [msgspec.convert(row, Row) for section in sections for row in section["rows"]]
     show(f"All of it, in {(time.monotonic() - began) / 60:.1f} minutes", rows)
     for section in sections:

@@ -184,6 +184,9 @@ def limits(result: Result) -> Iterator[str | Picture]:
     headings = ["measurement", "measured", "beside", "ratio", "bound", ""]
     for section in result.found["sections"]:
         yield f"\n### {section['title']}\n\n"
+        if "at" in section:
+            note = f" Taken {section['note']}." if section["note"] else ""
+            yield f"*{section['at'][:10]}, load {section['load_at_start']} before.{note}*\n\n"
         if "failed" in section:
             yield f"Could not be measured: {section['failed']}\n"
             continue

@@ -19,8 +19,20 @@ from recollect import __version__
 
 PACKAGES = ("apsw", "faiss-cpu", "msgspec", "numpy", "onnxruntime", "pyzmq")
 FOLDER = Path(__file__).parent / "results"
+
+
+def load() -> float:
+    """How much the machine had to do in the last minute."""
+    return round(os.getloadavg()[0], 1)
+
+
+def now() -> str:
+    """The moment as it is kept with what was measured."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 # Before anything is measured: what others did on the machine.
-LOAD_AT_START = round(os.getloadavg()[0], 1)
+LOAD_AT_START = load()
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -43,7 +55,7 @@ def keep(program: str, found: dict[str, Any], note: str = "") -> Path:
     """Write the results of a program in the place of its last ones."""
     result = Result(
         program=program,
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        at=now(),
         machine=machine(),
         versions=versions(),
         note=note or os.environ.get("BENCH_NOTE", ""),

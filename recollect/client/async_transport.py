@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import zmq
 
 from recollect.client import forking, sockets
@@ -24,7 +25,7 @@ UNHEARD_S = 0.005
 NO_WAIT = int(zmq.NOBLOCK)
 
 
-class Outgoing(NamedTuple):
+class Outgoing(msgspec.Struct, frozen=True):
     """A request that is about to be sent."""
 
     frame: bytes
@@ -142,6 +143,8 @@ class AsyncTransport:
     def _connect(self) -> None:
         assert self._loop is not None
         self._dealer, self._monitor = sockets.open_dealer(self._endpoint, self._keys)
+        # The send of pyzmq's core, without the checks of options that are never used here.
+        self._send_frame = super(zmq.Socket, self._dealer).send
         self._lost = False
         self._loop.add_reader(sockets.descriptor_of(self._dealer), self._look)
         self._loop.add_reader(sockets.descriptor_of(self._monitor), self._hear)
@@ -190,7 +193,7 @@ class AsyncTransport:
             return
         assert self._dealer is not None
         try:
-            self._dealer.send(one.frame, NO_WAIT)
+            self._send_frame(one.frame, NO_WAIT)
         except zmq.Again:
             one.future.set_result(None)
             return

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet, ref
 
-from recollect.client.calling import Attempt, Outcome, Pause, Plan
+from recollect.client.calling import Attempt, Outcome, Pause, Plan, Planner
 from recollect.client.encoding import Call, Speaker
 from recollect.client.methods import Awaiting
 from recollect.client.reporting import once, source_name
@@ -79,9 +79,29 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         return answer  # type: ignore[no-any-return]
 
     async def _run(self, call: Call, speaker: Speaker) -> dict[str, Any]:
-        answer = await self._follow(self._planner.plan(call, speaker))
+        single = self._single
+        if single is None:
+            answer = await self._follow(self._planner.plan(call, speaker))
+        else:
+            answer = await self._attempt(single, call, speaker)
         if self._errors.waiting:
             self._report_errors()
+        return answer
+
+    async def _attempt(self, planner: Planner, call: Call, speaker: Speaker) -> dict[str, Any]:
+        """Carry out a call; a plan is followed only if its first attempt fails."""
+        begun = planner.begin(call, speaker)
+        outcome: Outcome
+        try:
+            outcome = await self._request(begun.frame, begun.request_id, begun.timeout_s)
+        except RecollectError as error:
+            outcome = error
+        except BaseException:
+            begun.permit.abandoned()
+            raise
+        answer = planner.answer_of(outcome, begun.permit)
+        if isinstance(answer, RecollectError):
+            return await self._follow(planner.going_on(call, speaker, begun, answer))
         return answer
 
     async def _write(self, call: Call, outbox: Outbox) -> dict[str, Any] | Queued:

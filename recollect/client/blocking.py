@@ -11,7 +11,7 @@ from weakref import WeakSet, ref
 
 import msgspec
 
-from recollect.client.calling import Attempt, Outcome, Pause, Plan
+from recollect.client.calling import Attempt, Outcome, Pause, Plan, Planner
 from recollect.client.encoding import Call
 from recollect.client.methods import Blocking
 from recollect.client.reporting import once, source_name
@@ -73,9 +73,27 @@ class MemoryClient(SansIoClient, Blocking):
         return answer  # type: ignore[no-any-return]
 
     def _run(self, call: Call) -> dict[str, Any]:
-        answer = self._follow(self._plan(call))
+        single = self._single
+        answer = self._follow(self._plan(call)) if single is None else self._attempt(single, call)
         if self._errors.waiting:
             self._report_errors()
+        return answer
+
+    def _attempt(self, planner: Planner, call: Call) -> dict[str, Any]:
+        """Carry out a call; a plan is followed only if its first attempt fails."""
+        speaker = self._speaker
+        begun = planner.begin(call, speaker)
+        outcome: Outcome
+        try:
+            outcome = self._transport.request(begun.frame, begun.request_id, begun.timeout_s)
+        except RecollectError as error:
+            outcome = error
+        except BaseException:
+            begun.permit.abandoned()
+            raise
+        answer = planner.answer_of(outcome, begun.permit)
+        if isinstance(answer, RecollectError):
+            return self._follow(planner.going_on(call, speaker, begun, answer))
         return answer
 
     def _write(self, call: Call, outbox: Outbox) -> dict[str, Any] | Queued:

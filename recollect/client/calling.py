@@ -29,7 +29,7 @@ from recollect.protocol.errors import (
 )
 
 if TYPE_CHECKING:
-    from recollect.client.breaker import CircuitGuard
+    from recollect.client.breaker import CircuitGuard, Permit
 
 UNREACHABLE_ATTEMPTS_MAX = 2
 
@@ -40,6 +40,16 @@ class Attempt(NamedTuple):
     frame: bytes
     request_id: int
     timeout_s: float
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A call whose first attempt is made: what that needs, and what goes on beyond it."""
+
+    frame: bytes
+    request_id: int
+    timeout_s: float
+    deadline_s: float
+    permit: Permit
 
 
 class AttemptAt(NamedTuple):
@@ -103,15 +113,69 @@ class Planner:
         self.new_id: Callable[[], int] = itertools.count(1).__next__
         """Ids of requests, which are unique among all of this client's."""
 
+    def begin(self, call: Call, speaker: Speaker = NOBODY) -> Begun:
+        """The first attempt of a call: for most there is no other, and no plan need be made."""
+        timeout_s = call.timeout_s or self._timeout_s
+        deadline_s = self._clock() + timeout_s
+        permit = self._guard.admit()
+        try:
+            request_id = self.new_id()
+            deadline_ms = self._server_clock.deadline_ms(deadline_s)
+            frame = frame_of(call, request_id, deadline_ms, speaker)
+        except BaseException:
+            permit.abandoned()
+            raise
+        return Begun(frame, request_id, timeout_s, deadline_s, permit)
+
+    def answer_of(self, outcome: Outcome, permit: Permit) -> dict[str, Any] | RecollectError:
+        """The answer that an attempt came to, or why there is none."""
+        if not isinstance(outcome, Reply):
+            assert outcome is not None, "an attempt comes to a reply or an error"
+            return outcome
+        self._server_clock.learn(outcome.now_ms, self._clock())
+        answer = read_answer(outcome)
+        if type(answer) is dict:
+            permit.succeeded()
+        return answer
+
     def plan(self, call: Call, speaker: Speaker = NOBODY) -> Plan:
         """Carry out one call, with retries where they are safe, before its deadline."""
-        clock = self._clock
-        deadline_s = clock() + (call.timeout_s or self._timeout_s)
-        permit = self._guard.admit()
+        begun = self.begin(call, speaker)
+        try:
+            outcome = yield Attempt(begun.frame, begun.request_id, begun.timeout_s)
+        except BaseException:
+            begun.permit.abandoned()
+            raise
+        answer = self.answer_of(outcome, begun.permit)
+        if isinstance(answer, RecollectError):
+            answer = yield from self.going_on(call, speaker, begun, answer)
+        return answer
+
+    def going_on(self, call: Call, speaker: Speaker, begun: Begun, error: RecollectError) -> Plan:
+        """Carry out what is left of a call whose first attempt failed."""
+        clock, permit, deadline_s = self._clock, begun.permit, begun.deadline_s
         attempt = 1
         clock_corrected = False
         try:
             while True:
+                if isinstance(error, TransportError):
+                    self._notice(call.spec.name, error)
+                # It expired by a clock other than we thought, and now we know that clock.
+                at_once = isinstance(error, DeadlineExceeded) and not clock_corrected
+                if at_once and clock() < deadline_s:
+                    clock_corrected = True
+                else:
+                    pause_s = pause_before_retry_s(
+                        call, error, attempt, self._retry, self._randomness
+                    )
+                    if pause_s is None or clock() + pause_s >= deadline_s:
+                        raise error
+                    interruption = yield Pause(pause_s)
+                    if isinstance(interruption, RecollectError):
+                        raise interruption
+                    if not permit.live:
+                        raise error
+                    attempt += 1
                 left_s = deadline_s - clock()
                 if left_s <= 0:
                     raise timed_out(call.spec.name)
@@ -120,35 +184,12 @@ class Planner:
                 outcome = yield Attempt(
                     frame_of(call, request_id, deadline_ms, speaker), request_id, left_s
                 )
-                error: RecollectError
-                if isinstance(outcome, Reply):
-                    self._server_clock.learn(outcome.now_ms, clock())
-                    answer = read_answer(outcome)
-                    if not isinstance(answer, RecollectError):
-                        permit.succeeded()
-                        return answer
-                    error = answer
-                else:
-                    assert outcome is not None, "an attempt comes to a reply or an error"
-                    error = outcome
-                if isinstance(error, TransportError):
-                    self._notice(call.spec.name, error)
-                if isinstance(error, DeadlineExceeded) and not clock_corrected:
-                    # It expired by a clock other than we thought, and now we know that clock.
-                    clock_corrected = True
-                    if clock() < deadline_s:
-                        continue
-                pause_s = pause_before_retry_s(call, error, attempt, self._retry, self._randomness)
-                if pause_s is None or clock() + pause_s >= deadline_s:
-                    raise error
-                interruption = yield Pause(pause_s)
-                if isinstance(interruption, RecollectError):
-                    raise interruption
-                if not permit.live:
-                    raise error
-                attempt += 1
-        except RecollectError as error:
-            permit.failed(error)
+                answer = self.answer_of(outcome, permit)
+                if not isinstance(answer, RecollectError):
+                    return answer
+                error = answer
+        except RecollectError as failure:
+            permit.failed(failure)
             raise
         except BaseException:
             permit.abandoned()

@@ -12,6 +12,8 @@ import random
 import threading
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from recollect.client import forking
 from recollect.client.calling import Notice, backoff_s, read_answer
 from recollect.client.encoding import Call, Speaker, frame_of
@@ -196,7 +198,7 @@ class Outbox:
             self._transport = self._make_transport()
         request_id = next(self._ids)
         deadline_ms = self._server_clock.deadline_ms(self._clock() + DELIVERY_TIMEOUT_S)
-        speaker = item.speaker._replace(bearer=self._bearer)
+        speaker = replace(item.speaker, bearer=self._bearer)
         frame = frame_of(call, request_id, deadline_ms, speaker)
         try:
             reply: Reply = self._transport.request(frame, request_id, DELIVERY_TIMEOUT_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -24,7 +24,7 @@ encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder().decode
 
 
-class Speaker(NamedTuple):
+class Speaker(msgspec.Struct, frozen=True):
     """For whom a client speaks: what each of its requests says of itself."""
 
     agent: str | None = None
@@ -42,7 +42,7 @@ class Speaker(NamedTuple):
 NOBODY = Speaker()
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One operation ready to be sent: what stays the same over all its attempts."""
 
     spec: Spec

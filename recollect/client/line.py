@@ -42,12 +42,12 @@ class Line:
         self._dealer.rcvtimeo = SLICE_MS
         # The send of pyzmq's core, without the checks of options that are never used here.
         self._send = super(zmq.Socket, self._dealer).send
+        self._receive = self._dealer.recv
 
     def exchange(
         self,
         frame: bytes,
         request_id: int,
-        *,
         deadline_s: float,
         connect_s: float,
         is_closed: Callable[[], bool],
@@ -72,7 +72,8 @@ class Line:
             self._await_connection(min(deadline_s, now_s + connect_s), is_closed)
             sockets.hear(self._monitor)
             self._dealer.send(frame, zmq.NOBLOCK)
-        reply = self._await_reply(request_id, deadline_s, is_closed)
+            now_s = self._clock()
+        reply = self._await_reply(request_id, deadline_s, now_s, is_closed)
         self._used_at_s = self._clock()
         return reply
 
@@ -89,19 +90,20 @@ class Line:
                 raise sockets.unreachable(self._endpoint, broken_off, self._keys)
 
     def _await_reply(
-        self, request_id: int, deadline_s: float, is_closed: Callable[[], bool]
+        self, request_id: int, deadline_s: float, now_s: float, is_closed: Callable[[], bool]
     ) -> Reply:
         lost = shortened = False
         while True:
-            left_ms = int((deadline_s - self._clock()) * 1000)
+            left_ms = int((deadline_s - now_s) * 1000)
             if left_ms < SLICE_MS:
                 if left_ms <= 0:
                     raise sockets.no_answer(self._endpoint)
                 self._dealer.rcvtimeo = left_ms
                 shortened = True
             try:
-                frame = self._dealer.recv(NOBLOCK if lost else 0)
+                frame = self._receive(NOBLOCK if lost else 0)
             except zmq.Again:
+                now_s = self._clock()
                 if is_closed():
                     raise sockets.closed() from None
                 if lost:
@@ -115,6 +117,7 @@ class Line:
                 if shortened:
                     self._dealer.rcvtimeo = SLICE_MS
                 return reply
+            now_s = self._clock()
 
     def close(self) -> None:
         sockets.close_dealer(self._dealer)

@@ -53,7 +53,7 @@ class Making(NamedTuple):
             name=name,
         )
 
-    def planner(self, guard: CircuitGuard) -> Plans:
+    def planner(self, guard: CircuitGuard) -> Planner:
         """What makes the plans for one endpoint."""
         return Planner(
             guard=guard,

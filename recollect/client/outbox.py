@@ -145,10 +145,11 @@ class OutboxFile:
                     limit="outbox_items_max",
                     maximum=self._items_max,
                 )
+            said = (speaker.agent, speaker.session, speaker.task)
             connection.execute(
                 "INSERT INTO queue (key, operation, body, agent, session, task, queued_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (call.key, call.spec.name, call.body, *speaker[:3], self._wall()),
+                (call.key, call.spec.name, call.body, *said, self._wall()),
             )
             return count + 1
 

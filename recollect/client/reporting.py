@@ -113,7 +113,7 @@ class ErrorBuffer:
 
 def once(call: Call) -> Call:
     """A report that is sent one time and not again, so that it delays nobody for long."""
-    return call._replace(spec=_ONCE)
+    return msgspec.structs.replace(call, spec=_ONCE)
 
 
 def source_name(agent_id: str | None) -> str:

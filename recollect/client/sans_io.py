@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect.client.calling import Plan
+from msgspec.structs import replace
+
+from recollect.client.calling import Plan, Planner, Plans
 from recollect.client.encoding import Call, Speaker, check_seconds, prepare
 from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
@@ -137,12 +139,14 @@ class SansIoClient(Operations):
         # One address has a breaker, several have a fleet in which each has its own.
         self._fleet: Fleet | None = None
         self._guard: CircuitGuard | None = None
+        self._single: Planner | None = None
+        self._planner: Plans
         if len(self.endpoints) > 1 or named(self.endpoint) is not None:
             self._fleet = self._making.fleet(self.endpoints, spread=spread)
             self._planner = self._making.fleet_planner(self._fleet)
         else:
             self._guard = self._making.guard()
-            self._planner = self._making.planner(self._guard)
+            self._planner = self._single = self._making.planner(self._guard)
         self._outbox = self._make_outbox(outbox) if outbox is not None else None
         self._open()
 
@@ -190,17 +194,17 @@ class SansIoClient(Operations):
 
     def set_agent_id(self, agent_id: str | None) -> AgentSet:
         """Name who writes from now on; None for nobody."""
-        self._speaker = self._speaker._replace(agent=_checked_name("agent_id", agent_id))
+        self._speaker = replace(self._speaker, agent=_checked_name("agent_id", agent_id))
         return {"status": "success", "agent_id": agent_id}
 
     def set_session_id(self, session_id: str | None) -> SessionSet:
         """Name the session that new memories belong to from now on; None for no session."""
-        self._speaker = self._speaker._replace(session=_checked_name("session_id", session_id))
+        self._speaker = replace(self._speaker, session=_checked_name("session_id", session_id))
         return {"status": "success", "session_id": session_id}
 
     def set_task_id(self, task_id: str | None) -> TaskSet:
         """Name the task that the work is done for from now on; None for no task."""
-        self._speaker = self._speaker._replace(task=_checked_name("task_id", task_id))
+        self._speaker = replace(self._speaker, task=_checked_name("task_id", task_id))
         return {"status": "success", "task_id": task_id}
 
     @property
@@ -212,12 +216,12 @@ class SansIoClient(Operations):
         """Write under a lease from now on: what comes after the lease was given to somebody else
         is refused with `lease_lost`, and has no effect."""
         fence = _checked_name("fence", f"{name}/{token}")
-        self._speaker = self._speaker._replace(fence=fence)
+        self._speaker = replace(self._speaker, fence=fence)
         return {"status": "success", "fence": fence}
 
     def clear_fence(self) -> FenceSet:
         """Write under no lease from now on."""
-        self._speaker = self._speaker._replace(fence=None)
+        self._speaker = replace(self._speaker, fence=None)
         return {"status": "success", "fence": None}
 
     def get_circuit_breaker_status(self) -> BreakerStatus:

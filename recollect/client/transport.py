@@ -77,13 +77,7 @@ class Transport:
         deadline_s = self._clock() + timeout_s
         line = self._take(deadline_s)
         try:
-            reply = line.exchange(
-                frame,
-                request_id,
-                deadline_s=deadline_s,
-                connect_s=self._connect_s,
-                is_closed=self._is_closed,
-            )
+            reply = line.exchange(frame, request_id, deadline_s, self._connect_s, self._is_closed)
         except zmq.ZMQError as error:
             self._drop(line)
             raise sockets.translated(error, self._endpoint) from error

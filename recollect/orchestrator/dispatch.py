@@ -95,6 +95,7 @@ class Dispatcher:
         self._storage = storage
         self._clock = clock
         self._network = settings.network
+        self._in_flight_max = settings.network.in_flight_max
         self._refusals = refusals
         self._rates = rates
         self._validator = validator
@@ -198,13 +199,15 @@ class Dispatcher:
             deadline_us = request.deadline_ms * 1000
             if deadline_us <= now_us:
                 raise expired()
-        if self.in_flight >= self._network.in_flight_max:
+        # Those that only wait are among the first number, so it is never the smaller.
+        if self._under_way >= self._in_flight_max and self.in_flight >= self._in_flight_max:
             raise Overloaded(
                 f"{self.in_flight} requests are in flight already; try again shortly.",
                 limit="network.in_flight_max",
                 retry_after_ms=self._network.retry_after_ms,
             )
-        self._rates.take(identity)
+        if identity.requests_per_s is not None:
+            self._rates.take(identity)
         fence = None
         if request.agent or request.session or request.trace or request.key or request.task:
             check_names(request)
@@ -225,7 +228,7 @@ class Dispatcher:
             key=request.key,
             task=request.task,
             fence=fence,
-            access=route.spec.access,
+            access=route.access,
             grants=identity.grants,
             memories_max=identity.memories_max,
             credential=identity.credential,
@@ -237,7 +240,7 @@ class Dispatcher:
         What an operation is about may only be known when it is looked up: the rest is checked where
         rows are found and written, by the same call.
         """
-        if route.spec.everywhere:
+        if route.everywhere:
             call.require(None, access=route.spec.access)
         elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
             # Only what can be a namespace comes into the audit, and only as long as one can be.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Kind
-from recollect.protocol.operation import Operation, Spec, fields_of
+from recollect.protocol.operation import Access, Operation, Spec, fields_of
 from recollect.protocol.operations import REGISTRY
 
 # Texts that people read: what secrets they hold can be blotted out where they are stored.
@@ -40,6 +40,8 @@ class Route(msgspec.Struct, frozen=True):
     kind: Kind
     decode: Callable[[bytes], Operation[Any]]
     handler: Callable[..., Any]
+    access: Access
+    everywhere: bool
     has_min_seq: bool
     has_namespace: bool
 
@@ -78,6 +80,8 @@ def _route(name: str, kind: Kind, handler: Callable[..., Any]) -> Route:
         kind=kind,
         decode=msgspec.msgpack.Decoder(operation).decode,
         handler=handler,
+        access=operation.spec.access,
+        everywhere=operation.spec.everywhere,
         has_min_seq="min_seq" in fields,
         has_namespace=changes and "namespace" in fields,
     )

@@ -108,8 +108,8 @@ INSERT_VERSION = Insert("versions", ("num", "version", "updated_us", "superseded
 
 def strength_at(row: MemoryRow, now_us: int) -> float:
     """How present a memory is: 1 when just used, falling with time; never above 1."""
-    elapsed_s = max(0, now_us - row.last_access_us) / 1_000_000
-    return math.exp(-elapsed_s / row.stability_s)
+    elapsed_us = now_us - row.last_access_us
+    return math.exp(elapsed_us / (-1_000_000 * row.stability_s)) if elapsed_us > 0 else 1.0
 
 
 def record_of(row: MemoryRow, now_us: int) -> MemoryRecord:

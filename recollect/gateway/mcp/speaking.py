@@ -46,4 +46,4 @@ def named_by_client(speaker: Speaker, client: str | None) -> Speaker:
     if speaker.agent or client is None:
         return speaker
     printable = "".join(char for char in client if char.isprintable())
-    return speaker._replace(agent=printable[:NAME_CHARS_MAX].strip() or None)
+    return msgspec.structs.replace(speaker, agent=printable[:NAME_CHARS_MAX].strip() or None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import structlog
@@ -38,7 +38,7 @@ ACCEPT_ENCODING = b"accept-encoding"
 encode = msgspec.json.Encoder().encode
 
 
-class Route(NamedTuple):
+class Route(msgspec.Struct, frozen=True):
     """One operation as REST offers it."""
 
     operation: type[Operation[Any]]
@@ -48,7 +48,7 @@ class Route(NamedTuple):
     streams: bool
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A request, as far as its line and headers go."""
 
     method: str
@@ -143,7 +143,12 @@ class Rest:
         self._admission.check_room()
         self._admission.count(caller)
         # Only what is there as a whole takes a place: who is slow to send it keeps nobody out.
-        body = await self._body_of(route, asked, receive)
+        body = b""
+        if route.binding.takes_body:
+            body = await self._bodies.read_json(asked.headers, receive)
+        elif has_body(asked.headers):
+            error = InvalidArgument(f"{asked.method} takes no body: send its fields in the query.")
+            raise Refusal(error, 400, CLOSE)
         self._admission.begin()
         try:
             operation = self._bind(route, asked, found.values, body)
@@ -154,14 +159,6 @@ class Rest:
         await send_answer(
             send, 200, encode(answer), told, accepted=asked.headers.get(ACCEPT_ENCODING)
         )
-
-    async def _body_of(self, route: Route, asked: Asked, receive: Receive) -> bytes:
-        if route.binding.takes_body:
-            return await self._bodies.read_json(asked.headers, receive)
-        if has_body(asked.headers):
-            error = InvalidArgument(f"{asked.method} takes no body: send its fields in the query.")
-            raise Refusal(error, 400, CLOSE)
-        return b""
 
     def _bind(
         self, route: Route, asked: Asked, values: tuple[str, ...], body: bytes

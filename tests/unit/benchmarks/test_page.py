@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import page, results
+from benchmarks.__main__ import merged
 
 
 def test_the_page_is_what_its_results_say() -> None:
@@ -37,6 +38,24 @@ def test_a_failed_program_and_a_missed_bound_are_shown(
     assert "| get | 9 µs | echo 1 µs | 9.00 | ≤ 2 | **missed** |" in shown
     assert "Could not be measured: there is no redis-server" in shown
     assert "Taken on a busy machine." in shown
+
+
+def test_what_is_measured_anew_replaces_its_own_and_leaves_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_RESULTS", str(tmp_path))
+
+    def section(program: str, title: str) -> dict[str, object]:
+        taken = {"at": "2026-01-31T12:00:00+00:00", "load_at_start": 0.3, "note": "at night"}
+        return {"program": program, "title": title, "rows": [], **taken}
+
+    results.keep("limits", {"sections": [section("search", "Old"), section("redis", "Redis")]})
+    results.keep("limits", {"sections": merged([section("search", "New"), section("core", "C")])})
+    shown = page.text()
+    places = [shown.index(f"### {title}\n") for title in ("C", "Redis", "New")]
+    assert places == sorted(places)
+    assert "### Old" not in shown
+    assert "*2026-01-31, load 0.3 before. Taken at night.*" in shown
 
 
 def test_a_store_that_cannot_be_measured_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_tries_again_only_where_that_can_help(error: errors.RecollectError, atte
 def test_an_operation_that_is_not_safe_to_send_again_is_not() -> None:
     world = World()
     call = world.call()
-    call = call._replace(spec=msgspec.structs.replace(call.spec, replay=False))
+    call = msgspec.structs.replace(call, spec=msgspec.structs.replace(call.spec, replay=False))
     with pytest.raises(errors.ConnectionLost):
         world.follow(world.planner.plan(call), errors.ConnectionLost("x"))
 

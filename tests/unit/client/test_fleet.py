@@ -72,7 +72,7 @@ class World:
             operation or GetMemory("m"), now_ms=lambda: 0, randomness=random.Random(3)
         )
         spec = msgspec.structs.replace(call.spec, replay=replay)
-        return self.planner.plan(call._replace(spec=spec))
+        return self.planner.plan(msgspec.structs.replace(call, spec=spec))
 
     def outcome(self, endpoint: str, request: Request) -> Outcome:
         now_ms = int((WALL_S + self.now_s - 50.0) * 1000) + self.clocks.get(endpoint, 0)
