@@ -193,13 +193,13 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "ping",
-            "status_commands:ping",
+            "ping_commands:ping",
             "Ask whether the orchestrator is there, and how fast it answers.",
         ),
-        Entry("stats", "status_commands:stats", "Show counts, sizes, queues and rates."),
+        Entry("stats", "ping_commands:stats", "Show counts, sizes, queues and rates."),
         Entry(
             "whoami",
-            "status_commands:whoami",
+            "ping_commands:whoami",
             "Show who you are to the orchestrator, and what you may do.",
         ),
         Entry(
@@ -251,13 +251,13 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "reembed",
-            "embedding_commands:reembed",
+            "reembed_command:reembed",
             "Embed all memories anew with another model, in the background; searches go on "
             "meanwhile.",
         ),
         Entry(
             "version",
-            "status_commands:version",
+            "ping_commands:version",
             "Show the version of Recollect and of what it stands on.",
         ),
         Entry(

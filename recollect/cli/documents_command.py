@@ -11,7 +11,6 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
-from recollect.cli.counting import Report, counting
 from recollect.cli.failures import USAGE, Failure
 from recollect.cli.found_views import show_degraded, show_found
 from recollect.cli.given import content_from
@@ -27,6 +26,7 @@ from recollect.cli.output import (
     short_id,
     size,
 )
+from recollect.cli.progress_bars import Report, counting
 from recollect.cli.whole_ids import document_id_from
 from recollect.client import MemoryClient
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
-from recollect.cli.counting import counting
 from recollect.cli.exchange_views import brought_text, exported_text, imported_text
 from recollect.cli.failures import FAILED, USAGE, Failure
 from recollect.cli.output import err, out, print_json
+from recollect.cli.progress_bars import counting
 
 if TYPE_CHECKING:
     from recollect.client import MemoryClient

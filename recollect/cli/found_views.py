@@ -7,11 +7,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.explanation_view import explanation_of
 from recollect.cli.facts import facts_text
 from recollect.cli.highlighting import Wanted, excerpt
 from recollect.cli.memory_views import explain_short_ids, shows_full_ids
 from recollect.cli.output import ago, bar, note, one_line, out, short_id
+from recollect.cli.score_view import explanation_of
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import FoundMemory, MemoriesFound, MemoryRecord
 

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli import options
-from recollect.cli.counting import transfer_bars
 from recollect.cli.failures import Failure, reporting
 from recollect.cli.output import clean, err, note, out, print_json, show_failure, size
+from recollect.cli.progress_bars import transfer_bars
 from recollect.models.catalogue import CATALOGUE, DEFAULT, Entry, entry_of
 from recollect.models.errors import ModelError
 from recollect.models.installing import Outcome, Progress, install

@@ -10,9 +10,9 @@ import typer
 from rich.text import Text
 
 from recollect.cli import options
-from recollect.cli.counting import counting
 from recollect.cli.failures import reporting
 from recollect.cli.output import counted, out, print_json, show_failure
+from recollect.cli.progress_bars import counting
 
 if TYPE_CHECKING:
     from recollect.config import Settings

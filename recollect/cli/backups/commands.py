@@ -12,10 +12,10 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import client_of
-from recollect.cli.counting import transfer_bars
 from recollect.cli.failures import USAGE, Failure, reporting
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.output import counted, err, out, print_json, show_failure, size
+from recollect.cli.progress_bars import transfer_bars
 from recollect.client.settings import KEY_FILE_VARIABLE
 from recollect.protocol.errors import Unreachable
 

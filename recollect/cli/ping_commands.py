@@ -1,4 +1,4 @@
-"""Commands that ask how things are: ping, stats and version."""
+"""Commands that ask the orchestrator itself how it is: ping, stats, whoami and version."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
-from recollect.cli.counting import Report, counting
 from recollect.cli.failures import Failure
 from recollect.cli.output import clean, err, note, out, print_json
+from recollect.cli.progress_bars import Report, counting
 from recollect.client import MemoryClient
 
 POLL_S = 0.2
