@@ -25,6 +25,7 @@ from recollect.protocol.operation import Operation
 from recollect.protocol.operations import Stats
 
 T = TypeVar("T")
+NEVER_MS = 60_000
 ANSWERED_WITHIN_S = 20.0
 NO_REDIS = RedisSettings(url="off")
 
@@ -55,6 +56,8 @@ class World:
         self.settings = msgspec.structs.replace(
             chosen,
             storage=StorageSettings(url=url, data=str(data)),
+            # Accesses are written when a test says so, however long it takes on a busy machine.
+            decay=msgspec.structs.replace(chosen.decay, access_flush_ms=NEVER_MS),
             # Thousands of tests need no server of their own: who wants one names it.
             redis=NO_REDIS if chosen.redis == RedisSettings() else chosen.redis,
         )
