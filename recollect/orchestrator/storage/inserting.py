@@ -21,7 +21,7 @@ ROWS_EXACT_MAX = 8
 """So many rows, and fewer, are one statement: as many as write at once on a common machine."""
 
 
-class Insert(msgspec.Struct, frozen=True):
+class Insert(msgspec.Struct, frozen=True, cache_hash=True):
     """A statement that inserts rows of the same columns into one table."""
 
     table: str
