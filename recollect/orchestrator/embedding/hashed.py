@@ -67,14 +67,19 @@ class HashedEmbedder:
 
     def _embed_few(self, texts: Sequence[str]) -> Vectors:
         """The same as a chunk of them."""
-        half = self.dimensions
-        vectors = np.empty((len(texts), half), np.float32)
-        for vector, text in zip(vectors, texts, strict=True):
-            slots = np.frombuffer(self._packed(text), dtype=np.int32)
-            counts = np.bincount(slots, minlength=2 * half)
-            np.subtract(counts[:half], counts[half:], out=vector, casting="unsafe")
-            vector /= float(vector.dot(vector)) ** 0.5 or 1.0
+        if len(texts) == 1:
+            return self._embed_one(texts[0])[None, :]
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        for place, text in enumerate(texts):
+            vectors[place] = self._embed_one(text)
         return vectors
+
+    def _embed_one(self, text: str) -> Vectors:
+        slots = np.frombuffer(self._packed(text), dtype=np.int32)
+        counts = np.bincount(slots, minlength=2 * self.dimensions)
+        vector = (counts[: self.dimensions] - counts[self.dimensions :]).astype(np.float32)
+        vector /= float(vector.dot(vector)) ** 0.5 or 1.0
+        return vector
 
     def _embed_chunk(self, texts: Sequence[str]) -> Vectors:
         packed = [self._packed(text) for text in texts]
