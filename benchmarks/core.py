@@ -67,8 +67,8 @@ def writes(service: Service, place: Path) -> list[Row]:
     raw = RawStore(place / "raw", DIMENSIONS)
     counter = itertools.count()
 
-    def raw_commit(size: int) -> None:
-        raw.commit([CONTENT.format(next(counter)) for _ in range(size)])
+    def raw_commit(size: int, writes: int = 1) -> None:
+        raw.commit([CONTENT.format(next(counter)) for _ in range(size)], writes)
 
     with MemoryClient(service.endpoint, timeout=60.0) as client:
         request: dict[str, Any] = {"content": CONTENT.format(0), "tags": ["bench"]}
@@ -90,7 +90,7 @@ def writes(service: Service, place: Path) -> list[Row]:
             after = client.stats()["storage"]
             written = after["transactions"] - before["transactions"]
             group = max(1, round(written / (after["commits"] - before["commits"])))
-            group_us = p50(latencies_us(lambda: raw_commit(group), 300, warmup=20))
+            group_us = p50(latencies_us(lambda: raw_commit(group, group), 300, warmup=20))
             return {
                 "echo": echo_us,
                 "one": one_us,

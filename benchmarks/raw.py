@@ -82,8 +82,12 @@ class RawStore:
         self._vector = os.urandom(4 * dimensions)
         self._seq = 0
 
-    def commit(self, contents: list[str]) -> None:
-        """Write memories with all that belongs to them in one durable transaction."""
+    def commit(self, contents: list[str], writes: int = 1) -> None:
+        """Write memories with all that belongs to them in one durable transaction.
+
+        Each of so many writes has its answer kept: those of a batch have one together, single ones
+        that fall into the same commit have one each.
+        """
         session = self._session
         first = self._seq + 1
         self._seq += len(contents)
@@ -98,7 +102,10 @@ class RawStore:
         session.connection.executemany(
             insert_sql(journal.APPEND, 1), [raw_change(num, "add_memory") for num in nums]
         )
-        session.execute(insert_sql(idempotency.KEEP, 1), raw_answer("add_memory", first))
+        session.connection.executemany(
+            insert_sql(idempotency.KEEP, 1),
+            [raw_answer("add_memory", first + number) for number in range(writes)],
+        )
         session.connection.executemany(insert_sql(LEARN, 1), list(zip(nums, contents, strict=True)))
         session.execute(journal.CLOSE_LEDGER, (self._seq, b"h" * 32))
         session.commit()

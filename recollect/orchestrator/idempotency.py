@@ -101,14 +101,16 @@ class Once:
         self._check_allowed = check_allowed
         self._function = function
         self._payload_hash = b""
+        self._echoed: dict[str, Any] = {}
         self.texts: tuple[str, ...] = getattr(function, "texts", ())
         """Texts whose vectors the function will ask for."""
         self.mark: tuple[str, str] | None = None
         """Whose write it is and under which key; None if it may be repeated."""
         if call.key is not None:
             self.mark = (call.identity, call.key)
-            given = ((name, getattr(operation, name, None)) for name in ECHOED)
-            self._echoed = {name: value for name, value in given if value is not None}
+            for name in ECHOED:
+                if (value := getattr(operation, name, None)) is not None:
+                    self._echoed[name] = value
             self._payload_hash = hashlib.blake2b(canonical(operation), digest_size=16).digest()
 
     def __call__(self, transaction: WriteTransaction) -> bytes:

@@ -36,6 +36,8 @@ class Validator:
         self._secrets = secrets
         # The namespace that was found good last: most calls of a batch or a client name the same.
         self._last_namespace = ""
+        # The same of tags, with their text.
+        self._last_tags: tuple[Sequence[str], str] = ((), "[]")
 
     def at_most(self, name: str, field: str, size: int, what: str) -> None:
         """Refuse a size beyond the limit of that name."""
@@ -99,12 +101,18 @@ class Validator:
         """Tags as JSON text, each once."""
         if not tags:
             return "[]"
+        last, text = self._last_tags
+        if tags == last:
+            return text
         self.at_most("tags_max", "tags", len(tags), "items")
         cleaned = [self.prose("tags", tag, "tag_chars_max") for tag in tags]
         for tag in tags:
             if not tag.strip():
                 raise InvalidArgument("tags contains an empty tag; leave it out.", field="tags")
-        return encode_json(list(dict.fromkeys(cleaned))).decode()
+        text = encode_json(list(dict.fromkeys(cleaned))).decode()
+        if cleaned == tags:
+            self._last_tags = (cleaned, text)
+        return text
 
     def json(self, field: str, value: Any, limit: str, name: str | None = None) -> str:
         """A JSON value as text, within its limits of depth and size; it may go by a name."""

@@ -22,6 +22,7 @@ NGRAM_SIZES = (3, 4)
 WORDS_CACHED_MAX = 50_000
 WORD_CHARS_CACHED_MAX = 64  # longer ones are dumps and codes, which hardly come again
 CHUNK_TEXTS = 64  # small enough that the counts of a chunk stay in the processor's cache
+FEW_TEXTS_MAX = 16  # fewer are quicker one by one, in little memory that stays at hand
 
 _find_words = re.compile(r"\w+").findall
 # Of plain ASCII, whatever is no part of a word becomes a space: splitting is four times as quick as
@@ -53,8 +54,8 @@ class HashedEmbedder:
 
     def embed_now(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """One row a text; a text without any word is the zero vector. The kind changes nothing."""
-        if len(texts) == 1:
-            return self._embed_one(texts[0])
+        if len(texts) <= FEW_TEXTS_MAX:
+            return self._embed_few(texts)
         chunks = [
             self._embed_chunk(texts[start : start + CHUNK_TEXTS])
             for start in range(0, len(texts), CHUNK_TEXTS)
@@ -64,13 +65,21 @@ class HashedEmbedder:
     def close(self) -> None:
         """There is nothing to let go of."""
 
+    def _embed_few(self, texts: Sequence[str]) -> Vectors:
+        """The same as a chunk of them."""
+        if len(texts) == 1:
+            return self._embed_one(texts[0])[None, :]
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        for place, text in enumerate(texts):
+            vectors[place] = self._embed_one(text)
+        return vectors
+
     def _embed_one(self, text: str) -> Vectors:
-        """The same as a chunk of one, in a third of the time."""
         slots = np.frombuffer(self._packed(text), dtype=np.int32)
         counts = np.bincount(slots, minlength=2 * self.dimensions)
         vector = (counts[: self.dimensions] - counts[self.dimensions :]).astype(np.float32)
-        vector /= np.sqrt(vector.dot(vector)) or np.float32(1.0)
-        return vector[None, :]
+        vector /= float(vector.dot(vector)) ** 0.5 or 1.0
+        return vector
 
     def _embed_chunk(self, texts: Sequence[str]) -> Vectors:
         packed = [self._packed(text) for text in texts]

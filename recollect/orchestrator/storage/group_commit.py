@@ -8,7 +8,6 @@ after that are the callers answered.
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -32,6 +31,7 @@ from recollect.orchestrator.storage.interface import (
     WriteTransaction,
 )
 from recollect.orchestrator.storage.journal import Ledger
+from recollect.orchestrator.storage.write_queue import WriteQueue
 from recollect.protocol.errors import (
     InternalError,
     Overloaded,
@@ -109,8 +109,8 @@ class GroupCommitWriter:
         self._batch_max = batch_max
         self._queue_length_max = queue_length_max
         self._retry_after_ms = retry_after_ms
-        # Filled by the event loop, emptied by the writer's thread; None is the last item.
-        self._queue: queue.SimpleQueue[Pending | None] = queue.SimpleQueue()
+        self._monotonic = time.monotonic
+        self._queue: WriteQueue[Pending] = WriteQueue(self._monotonic)
         self._closing = False
         self.committed_seq = 0
         """Set by the writer's thread after a commit; read by anyone."""
@@ -119,7 +119,6 @@ class GroupCommitWriter:
         """Set before the first write, and asked on the event loop."""
         # The commits of the batch in hand: one, or one for each write that had to stand alone.
         self._commits: list[Committed] = []
-        self._monotonic = time.monotonic
         self._writers_expected = 1
         self._commit_s = 0.0
         self.batches = 0
@@ -139,7 +138,7 @@ class GroupCommitWriter:
         """Queue a write. Called on the event loop."""
         if self._closing:
             raise ShuttingDown("The orchestrator is shutting down; nothing was written.")
-        if self._queue.qsize() >= self._queue_length_max:
+        if len(self._queue) >= self._queue_length_max:
             raise Overloaded(
                 "Too many writes are waiting; nothing was written. Try again shortly.",
                 limit="storage.write_queue_max",
@@ -150,7 +149,7 @@ class GroupCommitWriter:
         return future
 
     def queue_length(self) -> int:
-        return self._queue.qsize()
+        return len(self._queue)
 
     def lag_s(self) -> float:
         """How long the oldest write that is not answered yet has waited: writes are taken in their
@@ -162,7 +161,7 @@ class GroupCommitWriter:
         """Write what waits, then stop. Futures are settled on the loop as usual."""
         if not self._closing:
             self._closing = True
-            self._queue.put(None)
+            self._queue.close()
         self._thread.join()
 
     def _run(self) -> None:
@@ -188,24 +187,7 @@ class GroupCommitWriter:
         Those who were just answered will soon write again. If there are several writers, waiting
         for them, for no longer than the commit takes that it saves, makes one commit of two.
         """
-        batch: list[Pending] = []
-        wait_until_s = 0.0
-        while len(batch) < self._batch_max:
-            try:
-                item = self._queue.get(block=not batch)
-            except queue.Empty:
-                if len(batch) >= self._writers_expected:
-                    break
-                now_s = self._monotonic()
-                wait_until_s = wait_until_s or now_s + self._commit_s
-                try:
-                    item = self._queue.get(timeout=max(0.0, wait_until_s - now_s))
-                except queue.Empty:
-                    break
-            if item is None:
-                return batch, False
-            batch.append(item)
-        return batch, True
+        return self._queue.take(self._batch_max, self._writers_expected, self._commit_s)
 
     def _write(self, batch: list[Pending]) -> None:
         if not batch:
@@ -266,7 +248,7 @@ class GroupCommitWriter:
 
     def _learn(self, answered: int, commit_s: float) -> None:
         """How many seem to write at the same time, and how long a commit takes."""
-        self._writers_expected = answered + self._queue.qsize()
+        self._writers_expected = answered + len(self._queue)
         self._commit_s += (min(commit_s, COMMIT_WAIT_S_MAX) - self._commit_s) / 8
 
     def _run_one(self, pending: Pending, transaction: WriteTransaction) -> None:

@@ -17,9 +17,11 @@ import msgspec
 T = TypeVar("T")
 
 ROWS_MAX = 64  # in one statement; a power of two
+ROWS_EXACT_MAX = 8
+"""So many rows, and fewer, are one statement: as many as write at once on a common machine."""
 
 
-class Insert(msgspec.Struct, frozen=True):
+class Insert(msgspec.Struct, frozen=True, cache_hash=True):
     """A statement that inserts rows of the same columns into one table."""
 
     table: str
@@ -46,18 +48,18 @@ def insert_sql(insert: Insert, rows: int) -> str:
 
 
 def insert_rows(session: Executes, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows in as few statements as their number's powers of two."""
+    """Write rows in few statements."""
     for part in portions(rows):
         params = tuple(chain.from_iterable(part))
         session.execute(insert_sql(insert, len(part)), params)
 
 
 def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Rows in as few parts as their number's powers of two: only those, so that a statement comes
-    in few lengths and all of them stay prepared."""
+    """Rows in few parts: a few rows in one, more in as many as their number's powers of two, so
+    that a statement comes in few lengths and all of them stay prepared."""
     start, left = 0, len(rows)
     while left:
-        size = min(ROWS_MAX, 1 << (left.bit_length() - 1))
+        size = left if left <= ROWS_EXACT_MAX else min(ROWS_MAX, 1 << (left.bit_length() - 1))
         yield rows[start : start + size]
         start, left = start + size, left - size
 

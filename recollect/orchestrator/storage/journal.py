@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -25,18 +26,24 @@ APPEND = Insert("journal", (*FIELDS, "hash"))
 COLUMNS = ", ".join(APPEND.columns)
 SCAN = f"SELECT {COLUMNS} FROM journal WHERE seq >= ? ORDER BY seq LIMIT ?"
 FIELDS_ONCE = 12
+NOTHING_LATER = (None,) * (len(FIELDS) - FIELDS_ONCE)
 
 _encode = msgspec.msgpack.Encoder().encode
+_fields = msgspec.structs.astuple
+_sha256 = hashlib.sha256
 
 
 def chain(head: bytes, change: Change) -> bytes:
     """The hash of a change that follows `head`."""
-    fields = msgspec.structs.astuple(change)
+    return _chain(head, _fields(change))
+
+
+def _chain(head: bytes, fields: tuple[Any, ...]) -> bytes:
     # Entries were once shorter: one that says nothing in its later fields is hashed as they were.
     # An array says its length, and so no two entries are encoded alike.
-    if not any(field is not None for field in fields[FIELDS_ONCE:]):
+    if fields[FIELDS_ONCE:] == NOTHING_LATER:
         fields = fields[:FIELDS_ONCE]
-    return hashlib.sha256(head + _encode(fields)).digest()
+    return _sha256(head + _encode(fields)).digest()
 
 
 class Ledger:
@@ -52,10 +59,13 @@ class Ledger:
     def seal(self, session: Session, transactions: Iterable[WriteTransaction], seq: int) -> None:
         """Append the changes of a batch and move the end."""
         rows = []
+        head = self.head
         for transaction in transactions:
             for change in transaction.changes:
-                self.head = chain(self.head, change)
-                rows.append((*msgspec.structs.astuple(change), self.head))
+                fields = _fields(change)
+                head = _chain(head, fields)
+                rows.append((*fields, head))
+        self.head = head
         if rows or seq != self.seq:
             insert_rows(session, APPEND, rows)
             session.execute(CLOSE_LEDGER, (seq, self.head))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.orchestrator.embedding.hashed import HashedEmbedder, words_of
+from recollect.orchestrator.embedding.hashed import FEW_TEXTS_MAX, HashedEmbedder, words_of
 
 TEXTS = st.text(max_size=60) | st.text(st.characters(max_codepoint=127), max_size=60)
 EMBEDDER = HashedEmbedder()
@@ -23,6 +23,7 @@ def test_words_are_those_of_the_expression_in_any_script(text: str) -> None:
 def test_a_vector_is_the_same_alone_and_in_company(texts: list[str]) -> None:
     alone = np.concatenate([EMBEDDER.embed_now([text]) for text in texts])
     assert np.array_equal(alone, EMBEDDER.embed_now(texts))
+    assert np.array_equal(alone, EMBEDDER.embed_now(FEW_TEXTS_MAX * texts)[: len(texts)])
 
 
 def test_a_vector_has_length_one_unless_there_is_no_word() -> None:

@@ -28,7 +28,9 @@ good_evening good_afternoon good_night good_job good_luck good_point absolutely 
 exactly agreed sorry sounds_good well_done way_to_go bye goodbye welcome
 """
 _openings = frozenset(words.replace("_", " ") for words in _OPENINGS.split())
-_set_apart = re.compile(r"(,? |! )[A-Z][a-z]+(?=[!,.?:;]|$)")
+# The pattern starts with one character, because a scan for that is fast; what stands before it is
+# looked at where a name was found.
+_set_apart = re.compile(r" [A-Z][a-z]+(?=[!,.?:;]|$)")
 _fillings = re.compile(r" (?:so much|a lot|a bunch|again|there)$")
 _last_piece = re.compile(r"(?:^|[.!?,;:\n] ?)([^.!?,;:\n]*)$")
 _between_sentences = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\"')\]]*\s+|\n+")
@@ -73,9 +75,12 @@ def _unaddressed(text: str) -> str:
     kept: list[str] = []
     end = 0
     for match in _set_apart.finditer(text):
-        before = text[max(0, match.start() - OPENING_CHARACTERS_MAX) : match.start()]
-        if (match[1] == ", " and _closes(before, text[match.end() :][:1])) or _opens(before):
-            kept.append(text[end : match.start()])
+        start, mark = match.start(), text[match.start() - 1 : match.start()]
+        if mark in (",", "!"):
+            start -= 1
+        before = text[max(0, start - OPENING_CHARACTERS_MAX) : start]
+        if (mark == "," and _closes(before, text[match.end() :][:1])) or _opens(before):
+            kept.append(text[end:start])
             end = match.end()
     return "".join((*kept, text[end:])) if kept else text
 

@@ -1,0 +1,71 @@
+"""What waits for the writer, handed over many at a time.
+
+The writer is woken when as many wait as it wants, and not by each of them: whoever is woken must
+win the interpreter's lock from the event loop, which is at work on the next one.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class WriteQueue(Generic[T]):
+    """Filled by the event loop, emptied by one thread. Whoever fills it bounds its length."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._items: deque[T] = deque()
+        # How many must wait for the taker to be woken; 0 while it is awake. Set by the taker; set
+        # back by whoever wakes it.
+        self._wanted = 0
+        # One item wakes the taker. One that came too late is found by its next wait, which looks
+        # again and goes on waiting.
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: T) -> None:
+        self._items.append(item)
+        if 0 < self._wanted <= len(self._items):
+            self._wanted = 0
+            self._wake.put(None)
+
+    def close(self) -> None:
+        """Nothing more comes: what waits is taken, and then the taker ends."""
+        self._closed = True
+        self._wake.put(None)
+
+    def take(self, most: int, expected: int, wait_s: float) -> tuple[list[T], bool]:
+        """What waits, in its order, as soon as something does; and whether more may come.
+
+        Once something waits, `wait_s` more are spent on as many as are `expected`.
+        """
+        items = self._items
+        self._await(1, None)
+        if len(items) < (enough := min(expected, most)):
+            self._await(enough, wait_s)
+        taken = [items.popleft() for _ in range(min(most, len(items)))]
+        return taken, bool(items) or not self._closed
+
+    def _await(self, count: int, wait_s: float | None) -> None:
+        """Sleep until so many wait, the time is over or nothing more comes."""
+        items = self._items
+        until_s = None if wait_s is None else self._monotonic() + wait_s
+        while len(items) < count and not self._closed:
+            self._wanted = count
+            # What came before this was asked for has woken nobody.
+            if len(items) < count and not self._closed:
+                left_s = None if until_s is None else max(0.0, until_s - self._monotonic())
+                try:
+                    self._wake.get(timeout=left_s)
+                except queue.Empty:
+                    break
+        self._wanted = 0
