@@ -185,15 +185,39 @@ class SearchService:
         """The nearest of a scope; None if some that were found are no longer there."""
         if scope.narrow is None:
             hits = self._search(session, meaning, vector, wanted)
-        else:
-            hits = self._search_within(session, meaning, vector, scope, wanted)
+            return self._living(session, hits, now_us)
+        ready = self._nearest.ready(scope, self._storage.committed_seq)
+        if ready is not None:
+            began_s = time.thread_time()
+            hits = meaning.index.seen_by(session).search(vector, wanted, ready.nums)
+            self._scoped_s += (time.thread_time() - began_s - self._scoped_s) / 8
+            found = self._living(session, hits, now_us, ready.listed_seq)
+            if found is not None:
+                return found
+        hits = self._search_within(session, meaning, vector, scope, wanted)
+        return self._living(session, hits, now_us)
+
+    def _living(
+        self,
+        session: Session,
+        hits: list[tuple[int, float]],
+        now_us: int,
+        unchanged_since: int | None = None,
+    ) -> Found | None:
+        """What was found, if all of it lives and, if that is asked, is as it was at a change."""
         known = self._at_hand.of(session, [num for num, _ in hits])
-        found: Found = [
-            (known[num], score)
-            for num, score in hits
-            if num in known and known[num].row.alive(now_us)
-        ]
-        return found if len(found) == len(hits) else None
+        found: list[tuple[CachedMemory, float]] = []
+        for num, score in hits:
+            memory = known.get(num)
+            if memory is None:
+                return None
+            row = memory.row
+            if not (row.alive(now_us) and row.present):
+                return None
+            if unchanged_since is not None and row.seq > unchanged_since:
+                return None
+            found.append((memory, score))
+        return found
 
     def _search(
         self, session: Session, meaning: Meaning, vector: Vectors, wanted: int
