@@ -10,6 +10,8 @@ from benchmarks.service import Service, replace_vectors, settle, store
 from recollect import MemoryClient
 
 TIMEOUT_S = 60.0
+SHOWN = ["content", "metadata"]
+"""What is fetched of what was found: id, text and what it is filtered by, as with the others."""
 
 
 class Session:
@@ -25,12 +27,14 @@ class Session:
         return self._client.get_memory(self._ids[number])
 
     def search(self, query: int) -> list[int]:
-        found = self._client.semantic_search("-", K, vector=self._data.queries[query])
+        found = self._client.semantic_search("-", K, vector=self._data.queries[query], fields=SHOWN)
         return self._named(found["results"])
 
     def filtered(self, query: int) -> list[int]:
         team = {"metadata.team": self._data.team_asked(query)}
-        found = self._client.semantic_search("-", K, team, vector=self._data.queries[query])
+        found = self._client.semantic_search(
+            "-", K, team, vector=self._data.queries[query], fields=SHOWN
+        )
         return self._named(found["results"])
 
     def _named(self, results: Any) -> list[int]:

@@ -15,17 +15,17 @@ from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import CachedMemory, MemoryRow, record_of, with_strength
+from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.rows_at_hand import RowsAtHand
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.search.scopes import Nearest
+from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument
-from recollect.protocol.operation import Operation
 from recollect.protocol.operations import SearchMemory, SemanticSearch
 
 Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
@@ -68,6 +68,7 @@ class SearchService:
         limit = self._validator.page(operation.limit)
         self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
+        shown(operation.fields)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
@@ -103,6 +104,7 @@ class SearchService:
         k = self._validator.page(operation.k)
         self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
+        shown(operation.fields)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
@@ -266,25 +268,26 @@ class SearchService:
     def _answer(
         self,
         call: Call,
-        operation: Operation[records.MemoriesFound],
+        operation: SearchMemory | SemanticSearch,
         found: Found,
         limit: int,
         offset: int,
         part: str,
     ) -> records.MemoriesFound:
-        threshold = check_threshold(operation.threshold)  # type: ignore[attr-defined]
+        threshold = check_threshold(operation.threshold)
+        showing = shown(operation.fields)
         fitting = [(row, score) for row, score in found if score >= threshold]
         more = len(fitting) > limit
         results: list[Any] = []
         for memory, score in fitting[:limit]:
             if isinstance(memory, CachedMemory):
                 row = memory.row
-                result: dict[str, Any] = with_strength(memory.lasting, row, call.now_us)  # type: ignore[assignment]
+                result = showing.of_cached(memory, call.now_us)
             else:
                 row = memory
-                result = record_of(memory, call.now_us)  # type: ignore[assignment]
+                result = showing.of_row(memory, call.now_us)
             result["score"] = score
-            if operation.explain:  # type: ignore[attr-defined]
+            if operation.explain:
                 result["explanation"] = {part: score}
             results.append(result)
             self._accesses.note(row.id, call.now_us)
