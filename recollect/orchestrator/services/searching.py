@@ -314,7 +314,7 @@ def ready_vector(meaning: Meaning, operation: SemanticSearch) -> Vectors | None:
             f"{embedding.dimensions}. Vectors of different models are not compared.",
             field="vector",
         )
-    norm = float(np.linalg.norm(vector))
+    norm = math.sqrt(float(vector.dot(vector)))
     if not math.isfinite(norm):
         raise InvalidArgument("vector has a number that is not finite.", field="vector")
     return vector / norm if norm else vector

@@ -17,7 +17,8 @@ Vectors = npt.NDArray[np.float32]
 def scattered(rows: int, dimensions: int, seed: int) -> Vectors:
     """Vectors that are not near to any other in particular."""
     made = np.random.default_rng(seed).standard_normal((rows, dimensions), dtype=np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
+    unit: Vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
+    return unit
 
 
 def nearest(vectors: Vectors, query: Vectors, among: npt.NDArray[np.int64]) -> set[int]:

@@ -189,7 +189,8 @@ class Living:
         else:
             positions = selection.positions
             scores = scoring.scores_at(self.vectors, positions, query)
-            places = positions[scoring.leaders(scores, k)]
+            leaders = scoring.leaders(scores, k)
+            return self.nums[positions[leaders]], scores[leaders]
         return self.nums[places], scoring.scores_at(self.vectors, places, query)
 
     def _select(self, allowed: Allowed) -> Selection:
