@@ -14,7 +14,7 @@ from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition
@@ -229,7 +229,7 @@ class RecallService:
                 result["also"] = [answer.rows[num].id for num in item.duplicates]
             if operation.neighbours:
                 result["neighbours"] = [
-                    showing.of_row(near, call.now_us) for near in answer.neighbours[item.num]
+                    record_of(near, call.now_us) for near in answer.neighbours[item.num]
                 ]
             results.append(result)
             self._accesses.note(row.id, call.now_us)

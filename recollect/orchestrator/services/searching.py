@@ -32,6 +32,7 @@ Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
 
 INLINE_S_MAX = 0.0005
 EXPIRED_SPARE = 4
+FLOAT_BYTES = 4
 
 
 class SearchService:
@@ -307,7 +308,15 @@ def ready_vector(meaning: Meaning, operation: SemanticSearch) -> Vectors | None:
             made: Vectors = embedding.embed_now([operation.query], "query")[0]
             return made
         return embedding.known(operation.query, "query")
-    vector = np.array(operation.vector, dtype=np.float32)
+    if isinstance(operation.vector, bytes):
+        if len(operation.vector) % FLOAT_BYTES:
+            raise InvalidArgument(
+                f"vector has {len(operation.vector)} bytes, which are no 32-bit floats.",
+                field="vector",
+            )
+        vector: Vectors = np.frombuffer(operation.vector, dtype="<f4")
+    else:
+        vector = np.array(operation.vector, dtype=np.float32)
     if len(vector) != embedding.dimensions:
         raise InvalidArgument(
             f"vector has {len(vector)} numbers; vectors of {meaning.model} have "

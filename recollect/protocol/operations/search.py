@@ -53,8 +53,11 @@ class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_on
     explain: kinds.Explain = False
     fields: kinds.ShownFields = None
     vector: Annotated[
-        list[float] | None,
-        Meta(description="The query as a vector of the store's own model, instead of its text."),
+        list[float] | bytes | None,
+        Meta(
+            description="The query as a vector of the store's own model, instead of its text: its "
+            "numbers, or bytes that are the same as 32-bit floats, little end first."
+        ),
     ] = None
 
 
