@@ -54,8 +54,10 @@ class Fading:
         """Take one tracked read into account."""
         # As `grown` and `fades_us` say it, without the calls: a search does this for all it shows.
         stability_s = row.stability_s * self._access_gain
-        if not 1.0 <= stability_s <= self._stability_s_max:
-            stability_s = self.bounded(stability_s)
+        if stability_s > self._stability_s_max:
+            stability_s = self._stability_s_max
+        if stability_s < 1.0:
+            stability_s = 1.0
         row.stability_s = stability_s
         row.access_count += 1
         if now_us > row.last_access_us:

@@ -215,9 +215,7 @@ class SearchService:
             if memory is None:
                 return None
             row = memory.row
-            if not (row.alive(now_us) and row.present):
-                return None
-            if unchanged_since is not None and row.seq > unchanged_since:
+            if not row.found(now_us) or (unchanged_since is not None and row.seq > unchanged_since):
                 return None
             found.append((memory, score))
         return found
@@ -275,23 +273,22 @@ class SearchService:
         offset: int,
         part: str,
     ) -> records.MemoriesFound:
-        threshold = check_threshold(operation.threshold)
-        showing = shown(operation.fields)
-        fitting = [(row, score) for row, score in found if score >= threshold]
-        more = len(fitting) > limit
+        if operation.threshold is not None:
+            threshold = check_threshold(operation.threshold)
+            found = [(row, score) for row, score in found if score >= threshold]
+        more = len(found) > limit
+        now_us, showing, note = call.now_us, shown(operation.fields), self._accesses.note
         results: list[Any] = []
-        for memory, score in fitting[:limit]:
+        for memory, score in found[:limit]:
             if isinstance(memory, CachedMemory):
-                row = memory.row
-                result = showing.of_cached(memory, call.now_us)
+                result = showing.of_cached(memory, now_us)
             else:
-                row = memory
-                result = showing.of_row(memory, call.now_us)
+                result = showing.of_row(memory, now_us)
             result["score"] = score
             if operation.explain:
                 result["explanation"] = {part: score}
             results.append(result)
-            self._accesses.note(row.id, call.now_us)
+            note(result["id"], now_us)
         return {
             "status": "success",
             "results": results,
