@@ -62,8 +62,11 @@ def prepare(
         operation = msgspec.structs.replace(operation, timeout=None, idempotency_key=None)
     for name in _nesting_fields(type(operation)):
         value = getattr(operation, name)
-        if value is not None and value is not msgspec.UNSET:
-            _check_plain(name, value, 0)
+        if value is None or value is msgspec.UNSET:
+            continue
+        if type(value) is bytes and name in _packed_fields(type(operation)):
+            continue
+        _check_plain(name, value, 0)
     try:
         body = encode(operation)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError) as error:
@@ -92,6 +95,13 @@ def _nesting_fields(operation: type[Operation[Any]]) -> tuple[str, ...]:
     )
 
 
+@cache
+def _packed_fields(operation: type[Operation[Any]]) -> frozenset[str]:
+    """The fields whose numbers may come as bytes."""
+    fields = msgspec.structs.fields(operation)
+    return frozenset(field.name for field in fields if "bytes" in repr(field.type))
+
+
 def _check_plain(path: str, value: Any, depth: int) -> None:
     """Refuse what the encoder would quietly turn into something else: sets, dates, objects."""
     if depth > NESTING_MAX:
@@ -101,6 +111,9 @@ def _check_plain(path: str, value: Any, depth: int) -> None:
             if type(part) not in PLAIN:
                 _check_plain(f"{path}.{key}", part, depth + 1)
     elif isinstance(value, list | tuple):
+        # A vector has hundreds of numbers: one look at the types of all of them.
+        if PLAIN.issuperset(map(type, value)):
+            return
         for place, part in enumerate(value):
             if type(part) not in PLAIN:
                 _check_plain(f"{path}[{place}]", part, depth + 1)

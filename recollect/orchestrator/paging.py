@@ -18,9 +18,10 @@ _decode = msgspec.msgpack.Decoder(tuple[int, list[Any]]).decode
 
 
 def fingerprint(operation: Operation[Any]) -> int:
-    """What must stay the same from page to page: everything but the cursor and the page size."""
+    """What must stay the same from page to page: everything but the cursor, the size of a page and
+    what is shown there."""
     fields = msgspec.structs.asdict(operation)
-    for name in ("cursor", "limit", "k", "timeout", "idempotency_key", "min_seq"):
+    for name in ("cursor", "limit", "k", "fields", "timeout", "idempotency_key", "min_seq"):
         fields.pop(name, None)
     return zlib.crc32(canonical([operation.spec.name, fields]))
 

@@ -55,6 +55,14 @@ class MemoryRow(msgspec.Struct):
         """Neither deleted nor expired."""
         return self.deleted_us is None and (self.expires_us is None or self.expires_us > now_us)
 
+    def found(self, now_us: int) -> bool:
+        """Neither deleted nor archived nor expired: what a search may show."""
+        return (
+            self.deleted_us is None
+            and self.archived_us is None
+            and (self.expires_us is None or self.expires_us > now_us)
+        )
+
     @property
     def present(self) -> bool:
         """Neither deleted nor archived: only such memories are searched."""

@@ -27,9 +27,10 @@ class RowsAtHand:
         cache = self._store.cache
         found: dict[int, CachedMemory] = {}
         missing: list[tuple[int, None]] = []
+        id_of, at_hand = self._id_of.get, cache.get
         for num in nums:
-            memory_id = self._id_of.get(num)
-            cached = None if memory_id is None else cache.get(memory_id)
+            memory_id = id_of(num)
+            cached = None if memory_id is None else at_hand(memory_id)
             if cached is None:
                 missing.append((num, None))
             else:

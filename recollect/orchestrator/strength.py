@@ -53,7 +53,7 @@ class Fading:
 
     def access(self, row: MemoryRow, now_us: int) -> None:
         """Take one tracked read into account."""
-        # As `reinforce` does it, without the calls: this is a part of every point read.
+        # As `grown` and `fades_us` say it, without the calls: a search does this for all it shows.
         stability_s = row.stability_s * self._access_gain
         if not 1.0 <= stability_s <= self._stability_s_max:
             stability_s = self.bounded(stability_s)
@@ -61,7 +61,8 @@ class Fading:
         row.access_count += 1
         if now_us > row.last_access_us:
             row.last_access_us = now_us
-        row.fades_us = self.fades_us(row.last_access_us, stability_s)
+        fades_us = row.last_access_us + int(stability_s * self._lifetimes_us)
+        row.fades_us = fades_us if fades_us < MOMENT_US_MAX else MOMENT_US_MAX
 
     def grown(self, stability_s: float, accesses: int) -> float:
         """The stability after some tracked reads."""

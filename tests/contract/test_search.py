@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
     BatchAddMemories,
+    CreateSession,
     DeleteMemory,
     GetMemory,
     Recall,
@@ -123,6 +125,12 @@ def test_a_ready_vector_is_compared_and_one_of_another_model_refused(world: Worl
     wanted = add(world, "lighthouse on the cliff")
     add(world, "completely different words")
     vector = world.orchestrator.parts.meanings.current.embedding.embed_now(["lighthouse cliff"])[0]
+    packed = np.array(vector, dtype="<f4").tobytes()
+    assert ids(world(SemanticSearch("ignored", 1, vector=packed))) == [wanted]
+    with pytest.raises(InvalidArgument, match="no 32-bit floats"):
+        world(SemanticSearch("ignored", 1, vector=packed[:-1]))
+    with pytest.raises(InvalidArgument, match="not finite"):
+        world(SemanticSearch("ignored", 1, vector=np.full(256, np.nan, "<f4").tobytes()))
     found = world(SemanticSearch("ignored", 1, vector=[3 * float(x) for x in vector]))
     assert ids(found) == [wanted]
     assert found["results"][0]["score"] <= 1
@@ -256,3 +264,50 @@ def test_a_changed_caption_is_found_by_meaning_at_once(world: World) -> None:
     assert world(Stats())["embedding"]["waiting"] == 0
     [found] = world(SemanticSearch("a violin in a case", 1))["results"]
     assert found["score"] > 0.6
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_only_the_fields_that_were_asked_for_are_shown(world: World, way: Any) -> None:
+    first = add(world, "The tall lighthouse", metadata={"built": 1890}, tags=["coast"])
+    add(world, "Another lighthouse")
+    for _ in range(2):  # from the storage, and from what is at hand
+        found = world(way("the tall lighthouse", fields=["content", "metadata"]))
+        assert {frozenset(result) for result in found["results"]} == {
+            frozenset({"id", "content", "metadata", "score"})
+        }
+        assert found["results"][0]["id"] == first
+        assert found["results"][0]["metadata"] == {"built": 1890}
+    best = world(way("the tall lighthouse", fields=["strength", "fades_at"]))["results"][0]
+    assert set(best) == {"id", "strength", "fades_at", "score"}
+    assert 0 < best["strength"] <= 1
+    best = world(way("the tall lighthouse", fields=[], explain=True))["results"][0]
+    assert set(best) == {"id", "score", "explanation"}
+    assert world(way("the tall lighthouse"))["results"][0]["tags"] == ["coast"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_field_that_no_memory_has_is_refused_by_name(world: World, way: Any) -> None:
+    with pytest.raises(InvalidArgument, match="no field 'colour'") as refused:
+        world(way("lighthouse", fields=["content", "colour"]))
+    assert refused.value.details["field"] == "fields"
+    with pytest.raises(InvalidArgument, match="a memory has"):
+        world(way("lighthouse", fields=["content"] * 1_000))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_page_may_show_other_fields_than_the_one_before(world: World, way: Any) -> None:
+    mine = {add(world, f"lighthouse number {n}") for n in range(3)}
+    two = {"limit" if way is SearchMemory else "k": 2}
+    first = world(way("lighthouse", fields=["content"], **two))
+    second = world(way("lighthouse", cursor=first["cursor"], **two))
+    assert {*ids(first), *ids(second)} == mine
+
+
+def test_neighbours_are_whole_whatever_is_shown_of_what_was_found(world: World) -> None:
+    session = world(CreateSession("anna"))["session_id"]
+    for text in ("We met at the lighthouse", "It rained", "We went home"):
+        add(world, text, session=session)
+    found = world(Recall("lighthouse", 1, neighbours=1, fields=["content"]))
+    [near] = found["results"][0]["neighbours"]
+    assert near["content"] == "It rained"
+    assert near["session_id"] == session

@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from benchmarks.peers.data import DIMENSIONS, Data, K, team_of, text_of
 from benchmarks.service import Service, replace_vectors, settle, store
 from recollect import MemoryClient
 
 TIMEOUT_S = 60.0
+SHOWN = ["content", "metadata"]
+"""What is fetched of what was found: id, text and what it is filtered by, as with the others."""
 
 
 class Session:
     def __init__(self, endpoint: str, data: Data, ids: list[str]) -> None:
         self._client = MemoryClient(endpoint, timeout=TIMEOUT_S)
         self._data, self._ids = data, ids
+        self._queries = [np.array(query, dtype="<f4").tobytes() for query in data.queries]
         self._numbers: dict[str, int] = {}
 
     def add(self, number: int) -> None:
@@ -25,12 +30,14 @@ class Session:
         return self._client.get_memory(self._ids[number])
 
     def search(self, query: int) -> list[int]:
-        found = self._client.semantic_search("-", K, vector=self._data.queries[query])
+        found = self._client.semantic_search("-", K, vector=self._queries[query], fields=SHOWN)
         return self._named(found["results"])
 
     def filtered(self, query: int) -> list[int]:
         team = {"metadata.team": self._data.team_asked(query)}
-        found = self._client.semantic_search("-", K, team, vector=self._data.queries[query])
+        found = self._client.semantic_search(
+            "-", K, team, vector=self._queries[query], fields=SHOWN
+        )
         return self._named(found["results"])
 
     def _named(self, results: Any) -> list[int]:

@@ -159,7 +159,9 @@ def kind_of(annotation: Any, records: _Records) -> Kind:
     if origin in (Annotated, NotRequired, Required):
         return kind_of(arguments[0], records)
     if origin in (Union, UnionType):
-        return _union([kind_of(a, records) for a in arguments if a not in _NOTHING], arguments)
+        # Numbers that may come as bytes are packed in a message anyway.
+        kinds = [kind_of(a, records) for a in arguments if a not in _NOTHING and a is not bytes]
+        return _union(kinds, arguments)
     if origin is Literal:
         return Kind("string", choices=tuple(map(str, arguments)))
     if annotation in SCALARS:

@@ -19,6 +19,7 @@ from recollect.gateway.rest.routing import names_of
 from recollect.protocol.errors import BY_CODE
 from recollect.protocol.operation import CALL_OPTIONS, Operation, fields_of, result_of
 from recollect.protocol.operations import REGISTRY
+from recollect.protocol.records.memories import ALWAYS_SHOWN
 
 Json = dict[str, Any]
 
@@ -114,6 +115,8 @@ def describe() -> Json:
     """The whole document."""
     operations = list(REGISTRY.values())
     results = _components([result_of(cls) for cls in operations])
+    for name, always in ALWAYS_SHOWN.items():
+        results[name]["required"] = list(always)
     shapes = _components(operations)
     own = {cls.__name__ for cls in operations}
     nested = {name: schema for name, schema in shapes.items() if name not in own}

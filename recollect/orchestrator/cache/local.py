@@ -7,6 +7,7 @@ is not kept.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -17,6 +18,8 @@ class LocalCache(Generic[V]):
 
     def __init__(self, entries_max: int) -> None:
         self._entries: OrderedDict[str, V] = OrderedDict()
+        self.peek: Callable[[str], V | None] = self._entries.get
+        """A value if it is there, without counting that as a use."""
         self._entries_max = entries_max
         self._drops = 0
         self.hits = 0
@@ -30,10 +33,6 @@ class LocalCache(Generic[V]):
         self._entries.move_to_end(key)
         self.hits += 1
         return entry
-
-    def peek(self, key: str) -> V | None:
-        """A value if it is there, without counting that as a use."""
-        return self._entries.get(key)
 
     def ticket(self) -> int:
         """Take this before reading what is to be kept."""

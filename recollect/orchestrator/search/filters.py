@@ -12,12 +12,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from recollect.orchestrator.clock import parse_moment
 from recollect.orchestrator.search import json_paths
 from recollect.orchestrator.search.json_paths import JsonPaths
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 from recollect.protocol.explaining import NAME_CHARS_SHOWN
 
+KEPT_MAX = 1_024
+KEPT_BYTES_MAX = 512
+"""A longer filter is compiled anew each time."""
 CONDITIONS_MAX = 256
 VALUES_MAX = 16_384
 DEPTH_MAX = 16
@@ -53,6 +58,7 @@ MOMENTS = {
     "valid_to": "valid_to_us",
     "archived_at": "archived_us",
 }
+_encode = msgspec.msgpack.Encoder().encode
 COMPARISONS = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 OPERATORS = (*COMPARISONS, "in", "nin", "contains")
 
@@ -70,11 +76,26 @@ class FilterCompiler:
     """Compiles filters for one storage."""
 
     def __init__(self, paths: JsonPaths) -> None:
-        self._paths = paths
+        self.paths = paths
+        # By what was asked for, as bytes: the same filters come again and again. Only a shortcut:
+        # threads may overwrite each other's.
+        self._known: dict[bytes, Condition] = {}
 
     def compile(self, filters: dict[str, Any]) -> Condition:
-        """A condition over the columns of `memories`, with its parameters."""
-        return _Compilation(self._paths).compile(filters)
+        """A condition over the columns of `memories`, with its parameters, which stay as they
+        are."""
+        try:
+            asked = _encode(filters)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return _Compilation(self.paths).compile(filters)
+        known = self._known.get(asked)
+        if known is None:
+            known = _Compilation(self.paths).compile(filters)
+            if len(asked) <= KEPT_BYTES_MAX:
+                if len(self._known) >= KEPT_MAX:
+                    self._known.clear()
+                self._known[asked] = known
+        return known
 
 
 class _Compilation:

@@ -50,7 +50,9 @@ class Scoping:
 
     def __init__(self, filters: FilterCompiler, validator: Validator) -> None:
         self._filters = filters
-        self._filters_in_memory = FilterCompiler(SqliteJsonPaths())
+        # What is searched in memory is searched by SQLite, which may be the storage as well.
+        same = isinstance(filters.paths, SqliteJsonPaths)
+        self._filters_in_memory = filters if same else FilterCompiler(SqliteJsonPaths())
         self._validator = validator
 
     def scope(
@@ -89,7 +91,9 @@ class Scoping:
         narrow = in_memory = plain
         if filters:
             narrow = _filtered(plain, self._filters.compile(filters))
-            in_memory = _filtered(plain, self._filters_in_memory.compile(filters))
+            in_memory = narrow
+            if self._filters_in_memory is not self._filters:
+                in_memory = _filtered(plain, self._filters_in_memory.compile(filters))
         return Scope(
             ("TRUE", []) if include_deleted else alive_at(now_us, archived=include_archived),
             narrow,

@@ -80,6 +80,19 @@ class Nearest(Protocol):
         one, so that finding the nearest is quick."""
         ...
 
+    def ready(self, scope: Scope, seq: int) -> Ready | None:
+        """What is in a scope that narrows, if it is known without a look into the storage, with
+        all changes up to a last one; None if it is not."""
+        ...
+
+
+class Ready(NamedTuple):
+    """What is in a scope, in ascending order."""
+
+    nums: Numbers
+    listed_seq: int
+    """Of these, what was not changed since surely fits, if it has not expired."""
+
 
 class Estimate(NamedTuple):
     """About how much of all memories a condition leaves."""
@@ -168,6 +181,21 @@ class Scopes:
             and kept.nums is not None
             and seq <= min(kept.seq + FEW_CHANGES, kept.listed_seq + CHANGES_MAX)
         )
+
+    def ready(self, scope: Scope, seq: int) -> Ready | None:
+        """What is in a scope that narrows, if it is known without a look into the storage, with
+        all changes up to a last one; None if it is not."""
+        narrow = scope.narrow
+        if narrow is None or CHANGED_TOGETHER in narrow[0]:
+            return None
+        kept = None
+        if narrow == scope.namespace:
+            kept = self._lists.get((HOME_NUMS_MAX, narrow[0], *narrow[1]))
+        if kept is None or kept.nums is None:
+            kept = self._lists.get((None, narrow[0], *narrow[1]))
+        if kept is None or kept.nums is None or kept.seq < seq:
+            return None
+        return Ready(kept.nums, kept.listed_seq)
 
     def listed(
         self, session: Session, condition: Condition, most: int | None = None

@@ -31,6 +31,7 @@ from recollect.orchestrator.search.ranking import (
 )
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.services.searching import INLINE_S_MAX, check_threshold
+from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
@@ -91,6 +92,7 @@ class RecallService:
         k = self._validator.page(operation.k)
         self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
+        shown(operation.fields)
         offset, depth = self._place(operation, k)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         then = self._scoping.scope(
@@ -215,10 +217,12 @@ class RecallService:
         end: list[int],
         degraded: str | None,
     ) -> records.MemoriesFound:
+        showing = shown(operation.fields)
         results: list[Any] = []
         for item in answer.ranked:
             row = answer.rows[item.num]
-            result: dict[str, Any] = {**record_of(row, call.now_us), "score": item.score}
+            result = showing.of_row(row, call.now_us)
+            result["score"] = item.score
             if operation.explain:
                 result["explanation"] = item.parts
             if item.duplicates:

@@ -15,23 +15,24 @@ from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import CachedMemory, MemoryRow, record_of, with_strength
+from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.rows_at_hand import RowsAtHand
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.search.scopes import Nearest
+from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument
-from recollect.protocol.operation import Operation
 from recollect.protocol.operations import SearchMemory, SemanticSearch
 
 Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
 
 INLINE_S_MAX = 0.0005
 EXPIRED_SPARE = 4
+FLOAT_BYTES = 4
 
 
 class SearchService:
@@ -68,6 +69,7 @@ class SearchService:
         limit = self._validator.page(operation.limit)
         self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
+        shown(operation.fields)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
@@ -103,6 +105,7 @@ class SearchService:
         k = self._validator.page(operation.k)
         self._validator.asked("query", operation.query, "query_chars_max")
         check_threshold(operation.threshold)
+        shown(operation.fields)
         offset = offset_of(operation)
         moment_us = self._past.moment_us(operation.as_of, call.now_us)
         scope = self._scoping.scope(
@@ -185,15 +188,37 @@ class SearchService:
         """The nearest of a scope; None if some that were found are no longer there."""
         if scope.narrow is None:
             hits = self._search(session, meaning, vector, wanted)
-        else:
-            hits = self._search_within(session, meaning, vector, scope, wanted)
+            return self._living(session, hits, now_us)
+        ready = self._nearest.ready(scope, self._storage.committed_seq)
+        if ready is not None:
+            began_s = time.thread_time()
+            hits = meaning.index.seen_by(session).search(vector, wanted, ready.nums)
+            self._scoped_s += (time.thread_time() - began_s - self._scoped_s) / 8
+            found = self._living(session, hits, now_us, ready.listed_seq)
+            if found is not None:
+                return found
+        hits = self._search_within(session, meaning, vector, scope, wanted)
+        return self._living(session, hits, now_us)
+
+    def _living(
+        self,
+        session: Session,
+        hits: list[tuple[int, float]],
+        now_us: int,
+        unchanged_since: int | None = None,
+    ) -> Found | None:
+        """What was found, if all of it lives and, if that is asked, is as it was at a change."""
         known = self._at_hand.of(session, [num for num, _ in hits])
-        found: Found = [
-            (known[num], score)
-            for num, score in hits
-            if num in known and known[num].row.alive(now_us)
-        ]
-        return found if len(found) == len(hits) else None
+        found: list[tuple[CachedMemory, float]] = []
+        for num, score in hits:
+            memory = known.get(num)
+            if memory is None:
+                return None
+            row = memory.row
+            if not row.found(now_us) or (unchanged_since is not None and row.seq > unchanged_since):
+                return None
+            found.append((memory, score))
+        return found
 
     def _search(
         self, session: Session, meaning: Meaning, vector: Vectors, wanted: int
@@ -242,28 +267,28 @@ class SearchService:
     def _answer(
         self,
         call: Call,
-        operation: Operation[records.MemoriesFound],
+        operation: SearchMemory | SemanticSearch,
         found: Found,
         limit: int,
         offset: int,
         part: str,
     ) -> records.MemoriesFound:
-        threshold = check_threshold(operation.threshold)  # type: ignore[attr-defined]
-        fitting = [(row, score) for row, score in found if score >= threshold]
-        more = len(fitting) > limit
+        if operation.threshold is not None:
+            threshold = check_threshold(operation.threshold)
+            found = [(row, score) for row, score in found if score >= threshold]
+        more = len(found) > limit
+        now_us, showing, note = call.now_us, shown(operation.fields), self._accesses.note
         results: list[Any] = []
-        for memory, score in fitting[:limit]:
+        for memory, score in found[:limit]:
             if isinstance(memory, CachedMemory):
-                row = memory.row
-                result: dict[str, Any] = with_strength(memory.lasting, row, call.now_us)  # type: ignore[assignment]
+                result = showing.of_cached(memory, now_us)
             else:
-                row = memory
-                result = record_of(memory, call.now_us)  # type: ignore[assignment]
+                result = showing.of_row(memory, now_us)
             result["score"] = score
-            if operation.explain:  # type: ignore[attr-defined]
+            if operation.explain:
                 result["explanation"] = {part: score}
             results.append(result)
-            self._accesses.note(row.id, call.now_us)
+            note(result["id"], now_us)
         return {
             "status": "success",
             "results": results,
@@ -280,14 +305,22 @@ def ready_vector(meaning: Meaning, operation: SemanticSearch) -> Vectors | None:
             made: Vectors = embedding.embed_now([operation.query], "query")[0]
             return made
         return embedding.known(operation.query, "query")
-    vector = np.array(operation.vector, dtype=np.float32)
+    if isinstance(operation.vector, bytes):
+        if len(operation.vector) % FLOAT_BYTES:
+            raise InvalidArgument(
+                f"vector has {len(operation.vector)} bytes, which are no 32-bit floats.",
+                field="vector",
+            )
+        vector: Vectors = np.frombuffer(operation.vector, dtype="<f4")
+    else:
+        vector = np.array(operation.vector, dtype=np.float32)
     if len(vector) != embedding.dimensions:
         raise InvalidArgument(
             f"vector has {len(vector)} numbers; vectors of {meaning.model} have "
             f"{embedding.dimensions}. Vectors of different models are not compared.",
             field="vector",
         )
-    norm = float(np.linalg.norm(vector))
+    norm = math.sqrt(float(vector.dot(vector)))
     if not math.isfinite(norm):
         raise InvalidArgument("vector has a number that is not finite.", field="vector")
     return vector / norm if norm else vector

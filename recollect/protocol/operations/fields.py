@@ -92,6 +92,14 @@ SearchAsOf = Annotated[
 Explain = Annotated[
     bool, Meta(description="Say of each result how its score came about.", extra=FOR_PROGRAMS)
 ]
+ShownFields = Annotated[
+    list[str] | None,
+    Meta(
+        description="Show only these fields of each memory, beside its id and score, such as "
+        "content and metadata; all if absent.",
+        extra=FOR_PROGRAMS,
+    ),
+]
 Query = Annotated[str, Meta(min_length=1, description="What to look for.")]
 TaskId = Annotated[str, Meta(min_length=1, description="The task, by the name that it has.")]
 MaxTokens = Annotated[int, Meta(ge=1, le=10_000_000, description="How many tokens at most.")]

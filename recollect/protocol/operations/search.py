@@ -8,19 +8,20 @@ from msgspec import Meta
 
 from recollect.protocol import records
 from recollect.protocol.operation import Operation, operation
-from recollect.protocol.operations import fields
+from recollect.protocol.operations import fields as kinds
 from recollect.protocol.tool import FOR_PROGRAMS, Tool
 
 
 class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
-    namespace: fields.NamespaceFilter = None
-    filters: fields.Filters = None
-    collections: fields.Collections = None
-    threshold: fields.Threshold = None
-    as_of: fields.SearchAsOf = None
-    cursor: fields.Cursor = None
-    min_seq: fields.MinSeq = None
-    explain: fields.Explain = False
+    namespace: kinds.NamespaceFilter = None
+    filters: kinds.Filters = None
+    collections: kinds.Collections = None
+    threshold: kinds.Threshold = None
+    as_of: kinds.SearchAsOf = None
+    cursor: kinds.Cursor = None
+    min_seq: kinds.MinSeq = None
+    explain: kinds.Explain = False
+    fields: kinds.ShownFields = None
 
 
 @operation(
@@ -36,23 +37,27 @@ class SearchMemoryOptions(Operation[records.MemoriesFound], frozen=True, kw_only
 class SearchMemory(SearchMemoryOptions, frozen=True):
     """Find memories by their words, the best match first."""
 
-    query: fields.Query
-    memory_type: fields.MemoryTypeFilter = None
-    limit: fields.Limit = 10
+    query: kinds.Query
+    memory_type: kinds.MemoryTypeFilter = None
+    limit: kinds.Limit = 10
     parent_id: Annotated[str | None, Meta(description="Only children of this memory.")] = None
 
 
 class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
-    namespace: fields.NamespaceFilter = None
-    collections: fields.Collections = None
-    threshold: fields.Threshold = None
-    as_of: fields.SearchAsOf = None
-    cursor: fields.Cursor = None
-    min_seq: fields.MinSeq = None
-    explain: fields.Explain = False
+    namespace: kinds.NamespaceFilter = None
+    collections: kinds.Collections = None
+    threshold: kinds.Threshold = None
+    as_of: kinds.SearchAsOf = None
+    cursor: kinds.Cursor = None
+    min_seq: kinds.MinSeq = None
+    explain: kinds.Explain = False
+    fields: kinds.ShownFields = None
     vector: Annotated[
-        list[float] | None,
-        Meta(description="The query as a vector of the store's own model, instead of its text."),
+        list[float] | bytes | None,
+        Meta(
+            description="The query as a vector of the store's own model, instead of its text: its "
+            "numbers, or bytes that are the same as 32-bit floats, little end first."
+        ),
     ] = None
 
 
@@ -60,20 +65,21 @@ class SemanticSearchOptions(Operation[records.MemoriesFound], frozen=True, kw_on
 class SemanticSearch(SemanticSearchOptions, frozen=True):
     """Find memories by their meaning, the nearest first."""
 
-    query: fields.Query
-    k: fields.Limit = 5
-    filters: fields.Filters = None
+    query: kinds.Query
+    k: kinds.Limit = 5
+    filters: kinds.Filters = None
 
 
 class RecallOptions(Operation[records.MemoriesFound], frozen=True, kw_only=True):
-    namespace: fields.NamespaceFilter = None
-    memory_type: fields.MemoryTypeFilter = None
-    collections: fields.Collections = None
-    threshold: fields.Threshold = None
-    as_of: fields.SearchAsOf = None
-    cursor: fields.Cursor = None
-    min_seq: fields.MinSeq = None
-    explain: fields.Explain = False
+    namespace: kinds.NamespaceFilter = None
+    memory_type: kinds.MemoryTypeFilter = None
+    collections: kinds.Collections = None
+    threshold: kinds.Threshold = None
+    as_of: kinds.SearchAsOf = None
+    cursor: kinds.Cursor = None
+    min_seq: kinds.MinSeq = None
+    explain: kinds.Explain = False
+    fields: kinds.ShownFields = None
     collapse: Annotated[
         bool,
         Meta(description="Of memories that say the same, show only the best.", extra=FOR_PROGRAMS),
@@ -112,6 +118,6 @@ class Recall(RecallOptions, frozen=True):
     """Find what helps with a question: by words and by meaning, weighed with who said it, when,
     in which conversation, how important it is and how fresh."""
 
-    query: fields.Query
-    k: fields.Limit = 10
-    filters: fields.Filters = None
+    query: kinds.Query
+    k: kinds.Limit = 10
+    filters: kinds.Filters = None

@@ -42,7 +42,8 @@ class MemoryRecord(TypedDict):
 
 
 class FoundMemory(MemoryRecord):
-    """A memory with how well it answers the query; higher is better."""
+    """A memory with how well it answers the query; higher is better. Of a search that names
+    `fields`, it has its id, its score and those."""
 
     score: float
     explanation: NotRequired[dict[str, Any]]
@@ -51,6 +52,10 @@ class FoundMemory(MemoryRecord):
     """What stands around it in its session and its tree, if asked for."""
     also: NotRequired[list[str]]
     """Ids of memories that say the same, and are therefore not shown."""
+
+
+ALWAYS_SHOWN = {FoundMemory.__name__: ("id", "score")}
+"""What of a record is there whichever fields are asked for."""
 
 
 class RelatedMemory(TypedDict):

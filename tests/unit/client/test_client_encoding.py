@@ -12,7 +12,13 @@ from recollect.client import encoding
 from recollect.client.encoding import Call, new_key, prepare
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 from recollect.protocol.operation import Operation
-from recollect.protocol.operations import AddMemory, GetMemory, Put, ReportErrors
+from recollect.protocol.operations import (
+    AddMemory,
+    GetMemory,
+    Put,
+    ReportErrors,
+    SemanticSearch,
+)
 
 
 def prepared(operation: Operation[Any]) -> Call:
@@ -97,3 +103,12 @@ def test_a_payload_over_the_limit_is_refused_by_the_limits_name(
     with pytest.raises(LimitExceeded, match="payload_bytes_max") as caught:
         prepared(AddMemory("x" * 200))
     assert caught.value.details["limit"] == "payload_bytes_max"
+
+
+def test_numbers_may_travel_as_bytes_where_that_is_declared() -> None:
+    call = prepared(SemanticSearch("-", vector=b"\x00\x00\x80\x3f"))
+    assert msgspec.msgpack.decode(call.body)["vector"] == b"\x00\x00\x80\x3f"
+    with pytest.raises(InvalidArgument, match="value is a bytes, which is not JSON"):
+        prepared(Put("user:a", "k", b"\x00\x00\x80\x3f"))
+    with pytest.raises(InvalidArgument, match="which is not JSON"):
+        prepared(SemanticSearch("-", vector=[1.0, b"\x00"]))  # type: ignore[list-item]

@@ -85,6 +85,11 @@ class Ivf:
         visited = rows * self.probes_for(k / share) / lists
         return CODE_NS * lists + visited * (SELECTOR_NS + SELECTED_NS * share)
 
+    def plain_cost_ns(self, k: int) -> float:
+        """About how long a search takes when all may be found."""
+        rows, lists = len(self._list_of), int(self._index.nlist)
+        return CODE_NS * (lists + rows * self.probes_for(k) / lists)
+
     def search(self, query: Vectors, k: float, wanted: int, selection: Selection) -> Positions:
         """`wanted` selected positions, which exist, with nearly all of the k nearest among them."""
         query = coded_query(query)

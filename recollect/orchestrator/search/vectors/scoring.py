@@ -72,7 +72,9 @@ def leaders(scores: Scores, k: int) -> Positions:
     """Where the k highest are, and all that could be their equals; in no order."""
     if len(scores) <= k:
         return np.arange(len(scores), dtype=np.int64)
-    bound = np.partition(scores, len(scores) - k)[len(scores) - k] - ROUNDING
+    ordered = scores.copy()
+    ordered.partition(len(scores) - k)
+    bound = ordered[len(scores) - k] - ROUNDING
     return np.flatnonzero(scores >= bound)
 
 

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from recollect.orchestrator.cache.weighed import WeighedCache
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.search.vectors import bitmaps, scoring
+from recollect.orchestrator.search.vectors import bitmaps, nibbles, scoring
 from recollect.orchestrator.search.vectors.allowed import Allowed
 from recollect.orchestrator.search.vectors.bitmaps import Bits, Positions
 from recollect.orchestrator.search.vectors.ivf import Ivf
+from recollect.orchestrator.search.vectors.nibbles import Nibbles
 from recollect.orchestrator.search.vectors.scoring import Found, Numbers
 from recollect.orchestrator.search.vectors.selection import Selection
 
@@ -22,6 +23,7 @@ from recollect.orchestrator.search.vectors.selection import Selection
 # hardly more than to search for them inside the index, which is less certain to find them all.
 SURVIVORS_EXACT_MAX = 2_048
 SURVIVOR_NS = 100.0
+USUAL_K = 10
 # Numbers are looked up in a table while it has at most this many places for one that is taken.
 TABLE_SPARSITY_MAX = 8
 SELECTIONS_KEPT_MAX = 1_024
@@ -46,6 +48,9 @@ class Segment:
             self._table = np.full(span, -1, dtype=np.int32)
             self._table[nums - self.low] = np.arange(len(nums), dtype=np.int32)
         self.dense = span == len(nums)
+        self.nibbles: Nibbles | None = None
+        if ivf is not None and nibbles.pay(len(nums), ivf.plain_cost_ns(USUAL_K)):
+            self.nibbles = Nibbles(vectors)
 
     def __len__(self) -> int:
         return len(self.nums)
@@ -58,6 +63,8 @@ class Segment:
     def size_bytes(self) -> int:
         """Of its vectors, numbers and codes, in memory or in files."""
         codes = 0 if self.ivf is None else self.vectors.size + 8 * len(self.nums)
+        if self.nibbles is not None:
+            codes += self.vectors.size // 2
         return self.vectors.nbytes + self.nums.nbytes + self.seqs.nbytes + codes
 
     def positions_of(self, nums: Numbers) -> Positions:
@@ -166,6 +173,11 @@ class Living:
         ivf = self.segment.ivf
         if ivf is None or (selection.by_filter and _better_exact(ivf, careful, selection.count)):
             return self._exactly(query, k, selection)
+        quickly = self.segment.nibbles
+        if quickly is not None and not selection.by_filter and k <= nibbles.NEAREST_MAX:
+            near = quickly.search(query, k, self.vectors, self.bits)
+            if near is not None:
+                return self.nums[near[0]], near[1]
         # More than k, since the codes are rounded and the full vectors have the last word.
         wanted = min(k + k // 4 + 6, selection.count)
         places = ivf.search(query, careful, wanted, selection)
@@ -177,7 +189,8 @@ class Living:
         else:
             positions = selection.positions
             scores = scoring.scores_at(self.vectors, positions, query)
-            places = positions[scoring.leaders(scores, k)]
+            leaders = scoring.leaders(scores, k)
+            return self.nums[positions[leaders]], scores[leaders]
         return self.nums[places], scoring.scores_at(self.vectors, places, query)
 
     def _select(self, allowed: Allowed) -> Selection:

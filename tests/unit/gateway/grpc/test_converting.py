@@ -64,6 +64,8 @@ class Anything:
         if origin in (Annotated, NotRequired):
             return self.of(arguments[0], exact=exact)
         if origin in (Union, UnionType):
+            # What may come as bytes elsewhere is a list here.
+            arguments = tuple(argument for argument in arguments if argument is not bytes)
             several = len({*arguments} - {NoneType, msgspec.UnsetType}) > 1
             return self.of(choose(arguments), exact=exact or several)
         if origin is Literal:

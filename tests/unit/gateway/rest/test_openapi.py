@@ -85,3 +85,9 @@ def test_the_schemas_are_json_schemas(document: dict[str, Any]) -> None:
 
 def test_it_is_made_anew_each_time_and_always_the_same() -> None:
     assert describe() == describe()
+
+
+def test_what_is_found_promises_only_what_is_always_shown() -> None:
+    schemas = describe()["components"]["schemas"]
+    assert schemas["FoundMemory"]["required"] == ["id", "score"]
+    assert "content" in schemas["MemoryRecord"]["required"]
