@@ -14,7 +14,7 @@ from recollect.cli.key_checks import check_keys
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
-from recollect.cli.redis_checks import check_redis
+from recollect.cli.redis_checks import check_redis, check_sharing
 from recollect.client import MemoryClient, Retry
 from recollect.client.settings import KEY_FILE_VARIABLE, endpoint_or_default
 from recollect.config import ConfigError, Settings
@@ -49,6 +49,7 @@ def check_up(
     yield check_redis(settings.redis)
     folder = Path(data if data is not None else settings.storage.data)
     if settings.storage.url != "sqlite":
+        yield check_sharing(settings.redis)
         yield warn(
             "database",
             "The database is a server's, which this check-up does not look into.",

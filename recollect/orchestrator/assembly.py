@@ -119,12 +119,11 @@ from recollect.orchestrator.services.tiers import TierService
 from recollect.orchestrator.services.trimming import TrimmingService
 from recollect.orchestrator.services.upkeep import UpkeepService
 from recollect.orchestrator.sessions.state import States
-from recollect.orchestrator.sessions.temporary import TemporaryState
+from recollect.orchestrator.sharing import echoes_of, temporary_of
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.tiers.moving import Moving
 from recollect.orchestrator.tiers.planning import Planning
 from recollect.orchestrator.trouble import Troubled
-from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
@@ -172,11 +171,15 @@ class Assembly:
         self._reuse = ReuseLog(self.storage)
         authors = Authors(alone=self.storage.inline_reads)
         self._store = store = MemoryStore(self.meanings, cache, ids, authors)
+        # Only where reads are at hand is the store this orchestrator's own.
+        line = None if self.storage.inline_reads else self.redis.line()
+        self._echoes = echoes = echoes_of(
+            settings.trust, cache if self.storage.inline_reads else None, line
+        )
         self._scrubbing = Scrubbing(
-            self.storage, lexical, self.meanings, clock, self.redis.forget_vectors
+            self.storage, lexical, self.meanings, clock, self._forget_outside
         )
         store.erased = self._scrubbing.note
-        echoes = echoes_of(settings.trust, cache if self.storage.inline_reads else None)
         scoping = Scoping(FilterCompiler(searching.paths), validator)
         nearest = searching.nearest
         past = PastSearch(store, lexical, nearest)
@@ -186,10 +189,7 @@ class Assembly:
         self._following = ModelFollowing(
             storage, self.meanings, self._providers, self._indexes, self._reembedding
         )
-        temporary = TemporaryState(
-            settings.sessions.temp_sessions_max, settings.sessions.temp_bytes_max
-        )
-        states = States(validator, settings.sessions, temporary)
+        states = States(validator, settings.sessions, temporary_of(settings.sessions, line))
         changing = Changing(storage, store, drafting)
         keys = Keys(store, validator)
         typed = TypedMemories(store, drafting, keys)
@@ -238,7 +238,6 @@ class Assembly:
             settings.documents,
         )
         undoing = Undoing(storage, writes, store, drafting, clock)
-        # Only where reads are at hand is the store this orchestrator's own.
         self._running = Running(storage, writes, undoing, ids, clock, alone=storage.inline_reads)
         planning = Planning(storage, store, fading, validator, settings.tiers)
         moving = Moving(writes, store, drafting, clock)
@@ -466,6 +465,12 @@ class Assembly:
         )
         for part in background:
             part.trouble = self._trouble
+
+    async def _forget_outside(self) -> None:
+        """Something was purged: nothing that tells of a text is left with others."""
+        await self.redis.forget_vectors()
+        if self._echoes is not None:
+            await self._echoes.forget()
 
     def _trouble(self, code: str, message: str) -> None:
         """Tell the error bus what went wrong in the background."""
