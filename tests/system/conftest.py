@@ -26,6 +26,7 @@ ON_SQLITE_ALONE = {
     "cli/test_backup_commands.py::test_restore_does_not_overwrite_a_database": FILE,
     "cli/test_demo.py": PROCESSES,
     "cli/test_doctor.py": FILE,
+    "cli/test_doctor_on_postgresql.py": OWN,
     "cli/test_exchange_commands.py": SPOKEN,
     "cli/test_keyed_commands.py": SPOKEN,
     "cli/test_memory_commands.py": SPOKEN,
