@@ -51,6 +51,7 @@ ON_SQLITE_ALONE = {
     "gateway/test_rest.py": WEB,
     "gateway/test_rest_every_operation.py": WEB,
     "gateway/test_rest_schema.py": WEB,
+    "gateway/test_shares.py": TRANSPORT,
     "gateway/test_slow_bodies.py": TRANSPORT,
     "integrations/test_missing_framework.py": WRITTEN,
     "test_bearer_keys.py": CARRIED,
