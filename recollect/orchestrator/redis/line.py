@@ -13,6 +13,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from redis.exceptions import ResponseError
+
 from recollect.orchestrator.redis.connecting import on_loop
 from recollect.orchestrator.redis.link import RedisLink
 
@@ -124,6 +126,12 @@ class Line:
             raise refused
 
     async def _sent(self, commands: list[tuple[Any, ...]]) -> list[Any]:
+        if len(commands) == 1:
+            # Mostly there is one, for which a pipeline takes longer.
+            try:
+                return [await self._client.execute_command(*commands[0])]
+            except ResponseError as error:
+                return [error]
         async with self._client.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)
