@@ -1,19 +1,19 @@
-"""What `recollect doctor` looks at in the database, all of it on one read-only snapshot."""
+"""What `recollect doctor` looks at in a database file, all of it on one read-only snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from recollect.cli.findings import Finding, fail, ok, warn
-from recollect.cli.output import counted, size
-from recollect.orchestrator.maintenance import checks
-from recollect.orchestrator.maintenance.checks import RESTORE, Problem
+from recollect.cli.output import size
+from recollect.cli.store_checks import check_rows, schema_finding
+from recollect.orchestrator.maintenance.checks import RESTORE
 from recollect.orchestrator.search.lexical import Fts5Index
-from recollect.orchestrator.storage import journal_walk, migrations
+from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Params, Row, Session
 
@@ -63,21 +63,7 @@ def _check(session: Session, path: Path) -> Iterator[Finding]:
     yield schema
     if schema.state == "fail":
         return
-    if schema.state == "ok":
-        yield _journal(session)
-    [(living,)] = session.execute(checks.COUNT_LIVING)
-    yield from _shared(
-        "vectors", checks.check_vectors(session), lambda: _vectors_well(session, living)
-    )
-    yield from _shared(
-        "words",
-        checks.check_words(Fts5Index.held_sql, session),
-        lambda: "The full-text index agrees with the memories.",
-    )
-    if schema.state == "ok":
-        yield from _shared(
-            "links", checks.check_links(session), lambda: "What hangs on memories has its memory."
-        )
+    yield from check_rows(session, Fts5Index.held_sql, newest=schema.state == "ok")
 
 
 def _integrity(session: Session, path: Path) -> Finding:
@@ -100,44 +86,4 @@ def _schema(session: Session) -> Finding:
             "The file is a database, but not one of Recollect's.",
             "Choose another data folder.",
         )
-    if number > known:
-        return fail(
-            "schema",
-            f"The database has schema {number}; this version knows up to {known}.",
-            "Install the version that wrote it, or a newer one.",
-        )
-    if number < known:
-        return warn(
-            "schema",
-            f"The database has schema {number} of {known}.",
-            "The next start of the orchestrator brings it up to date; make a backup before.",
-        )
-    return ok("schema", f"Schema {number} is the newest.")
-
-
-def _journal(session: Session) -> Finding:
-    if complaint := journal_walk.verify(session):
-        return fail(
-            "journal",
-            f"The chain of the audit is broken: {complaint}.",
-            "Somebody or something changed the past. Compare with a backup.",
-        )
-    [(entries,)] = session.execute("SELECT count(*) FROM journal")
-    text = "1 entry fits" if entries == 1 else f"{entries:,} entries fit"
-    return ok("journal", f"{text} the chain.")
-
-
-def _shared(name: str, problems: Iterator[Problem], well: Callable[[], str]) -> Iterator[Finding]:
-    """What the orchestrator would find as well, or that all is well."""
-    found = list(problems)
-    for problem in found:
-        tell = fail if problem.serious else warn
-        yield tell(name, problem.text, problem.advice)
-    if not found:
-        yield ok(name, well())
-
-
-def _vectors_well(session: Session, living: int) -> str:
-    kinds = session.execute(checks.COUNT_KINDS)
-    model = f" of {kinds[0][0]}" if kinds else ""
-    return f"{counted(living, 'living memory')}, each with its vector{model}."
+    return schema_finding(number, known)

@@ -14,7 +14,7 @@ from recollect.cli.key_checks import check_keys
 from recollect.cli.local_key import local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.cli.output import in_words, size
-from recollect.cli.redis_checks import check_redis
+from recollect.cli.redis_checks import check_redis, check_sharing
 from recollect.client import MemoryClient, Retry
 from recollect.client.settings import KEY_FILE_VARIABLE, endpoint_or_default
 from recollect.config import ConfigError, Settings
@@ -49,11 +49,8 @@ def check_up(
     yield check_redis(settings.redis)
     folder = Path(data if data is not None else settings.storage.data)
     if settings.storage.url != "sqlite":
-        yield warn(
-            "database",
-            "The database is a server's, which this check-up does not look into.",
-            "Use the tools of that server.",
-        )
+        yield check_sharing(settings.redis)
+        yield from _server_database(settings.storage.url)
     elif folder.is_dir():
         yield from _folder(folder)
         yield from _database(folder)
@@ -141,6 +138,19 @@ def _database(folder: Path) -> Iterator[Finding]:
     from recollect.cli.database_checks import check_database  # needs faiss's numpy
 
     yield from check_database(folder)
+
+
+def _server_database(url: str) -> Iterator[Finding]:
+    if find_spec("psycopg") is None:
+        yield fail(
+            "database",
+            "storage.url names PostgreSQL, and psycopg is missing.",
+            "pip install 'recollect[postgres]'",
+        )
+        return
+    from recollect.cli.postgres_checks import check_postgres  # needs psycopg
+
+    yield from check_postgres(url)
 
 
 def _orchestrator(folder: Path, named: str | None, key_file: str | None) -> Finding:

@@ -33,3 +33,15 @@ def check_redis(settings: RedisSettings) -> Finding:
     finally:
         client.close()
     return ok("redis", f"The Redis of redis.url answers, version {version}.")
+
+
+def check_sharing(settings: RedisSettings) -> Finding:
+    """Whether several orchestrators of one database would share what is in no database."""
+    if settings.url in ("off", "embedded"):
+        return warn(
+            "sharing",
+            "Each orchestrator of this database has the `temp:` state of sessions, echoes and "
+            "operational memory to itself.",
+            "If there are several, give them one Redis by its address: redis.url: redis://…",
+        )
+    return ok("sharing", "Orchestrators of this database share by the Redis of redis.url.")

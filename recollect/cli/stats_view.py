@@ -75,6 +75,7 @@ def _redis(redis: Mapping[str, Any]) -> Facts:
         "version": redis.get("server_version"),
         "memory": None if used is None else size(used),
         "vectors found": None if cache is None else _hits(cache),
+        "shared": "temp: state, echoes" if redis.get("shared") else None,
         "orchestrators": f"{redis['orchestrators']:,}" if redis.get("orchestrators") else None,
     }
 

@@ -48,6 +48,13 @@ class GatewaySettings(Struct, frozen=True):
         "Requests in work at once; beyond it the answer is `overloaded` with Retry-After."))] = 512
     streams_max: Annotated[int, Meta(ge=1, le=100_000, description=(
         "Readers of the change feed (server-sent events) at once."))] = 256
+    share_max: Annotated[float, Meta(gt=0, le=1, description=(
+        "The part of `streams_max` and `mcp_sessions_max` that one caller may hold at once: an "
+        "identity, or an address where no key is asked for. Likewise the part of `requests_max` "
+        "that one address may hold with calls of gRPC whose message has not come yet."))] = 0.5
+    read_s: Annotated[float, Meta(gt=0, le=3600, description=(
+        "Longest time for the body of a request, or the message of a call of gRPC, to "
+        "come."))] = 30.0
     requests_per_s: Annotated[Annotated[float, Meta(gt=0, le=1_000_000)] | None, Meta(description=(
         "Requests a second that one caller may make, beside the rate of its identity; null is "
         "without limit."))] = None

@@ -52,6 +52,9 @@ class SessionsSettings(Struct, frozen=True):
     temp_bytes_max: Annotated[int, Meta(ge=2, le=1 << 40, description=(
         "Bytes of all the `temp:` state that is held at once; beyond that likewise."
         ))] = 268_435_456
+    temp_hours: Annotated[float, Meta(gt=0, le=87_600, description=(
+        "How long orchestrators of one database share the `temp:` state of a session in Redis "
+        "after it was last used."))] = 24.0
 
 
 class DocumentsSettings(Struct, frozen=True):

@@ -103,6 +103,8 @@ class Dispatcher:
         self._bearer_identity = bearer_identity
         self._room = room
         self._echoes = echoes
+        # Whether other orchestrators are to know what an agent is told, before it is told.
+        self._shares = echoes is not None and echoes.shared
         self._payload_bytes_max = settings.limits.payload_bytes_max
         self._secrets = policy_of(settings.trust.secrets)
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -314,6 +316,8 @@ class Dispatcher:
 
     def _later(self, request: Request, call: Call, work: Any, answer: Answer) -> None:
         """Answer when the work is done; it counts as in flight until then."""
+        if self._shares and call.agent is not None and self._routes[request.op].kind == "read":
+            work = self._shared(call, work)
         future = work if isinstance(work, asyncio.Future) else asyncio.ensure_future(work)
         self._under_way += 1
         self._tasks.add(future)
@@ -340,6 +344,16 @@ class Dispatcher:
                 self._answer_error(request.id, request.op, error, answer, call.now_us, call)
 
         future.add_done_callback(done)
+
+    async def _shared(self, call: Call, work: Awaitable[Any]) -> Any:
+        """The answer to a read, when others know of it."""
+        result = await work
+        if self._echoes is not None and isinstance(result, dict):
+            try:
+                await self._echoes.share(call, result)
+            except Exception:  # it can be answered, and that is what counts
+                log.exception("What is served was not shared.", action="echoes")
+        return result
 
     def _outdated(self, call: Call) -> RecollectError | None:
         """Why what was read meanwhile is not told, if so; a write has seen to that itself."""

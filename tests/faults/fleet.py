@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -28,8 +28,9 @@ Work = Generator[Operation[Any], Any, None]
 class Orchestrators:
     """So many orchestrators, all on one database and one Redis."""
 
-    def __init__(self, folder: Path, count: int = 3) -> None:
+    def __init__(self, folder: Path, count: int = 3, env: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._env = env or {}
         self._count = count
         self._stack = ExitStack()
         self.processes: list[OrchestratorProcess] = []
@@ -45,6 +46,7 @@ class Orchestrators:
             env = {
                 "RECOLLECT_STORAGE_URL": self.postgres.url,
                 "RECOLLECT_REDIS_URL": self.redis.url,
+                **self._env,
             }
             for number in range(self._count):
                 process = OrchestratorProcess(self._folder / f"data{number}", env=env)

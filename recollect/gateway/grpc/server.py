@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import structlog
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 from grpc_reflection.v1alpha.reflection import aio as aio_reflection
 
@@ -23,8 +23,10 @@ from recollect.gateway.grpc.descriptors import Messages
 from recollect.gateway.grpc.feed import Following
 from recollect.gateway.grpc.health import Health
 from recollect.gateway.grpc.proto_file import PACKAGE, SERVICE, kept
+from recollect.gateway.grpc.receiving import Receiving
 from recollect.gateway.grpc.subscribing import Subscribing
 from recollect.gateway.grpc.watching import BoundedReflection, OpenStreams
+from recollect.gateway.shares import Shares
 from recollect.protocol.operations import REGISTRY
 from recollect.web.listening import AddressTaken
 
@@ -32,6 +34,7 @@ log = structlog.get_logger()
 
 SERVICE_NAME = f"{PACKAGE}.{SERVICE}"
 SECTION = "gateway"
+HEALTH = "grpc.health.v1.Health"
 REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 # A client may ask whether the line is there, but not all the time; who is not there is forgotten.
@@ -65,11 +68,22 @@ class GrpcServer:
         admission = Admission(settings.requests_max, settings.requests_per_s)
         calls = Calls(backend, doorman, admission, messages, timeout_s=settings.timeout_s)
         following = Following(backend, outage_s_max=settings.timeout_s, stopping=self._stopping)
-        subscribing = Subscribing(
-            following, doorman, admission, messages, streams_max=settings.streams_max
+        streams = Shares(
+            settings.streams_max,
+            settings.share_max,
+            what="readers of the feed",
+            limit="gateway.streams_max",
         )
+        subscribing = Subscribing(backend, following, doorman, admission, messages, streams=streams)
+        owing = Shares(
+            settings.requests_max + settings.streams_max,
+            settings.share_max,
+            what="calls without their message",
+            limit="gateway.requests_max",
+        )
+        self._receiving = Receiving(owing, settings.read_s)
         self._add_operations(calls, subscribing, messages)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._server)
+        self._add_health()
         self._add_reflection(messages)
 
     def _add_operations(self, calls: Calls, subscribing: Subscribing, messages: Messages) -> None:
@@ -77,16 +91,31 @@ class GrpcServer:
         handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
         for rpc in messages.file.rpcs:
             if rpc.streams:
-                handlers[rpc.name] = grpc.unary_stream_rpc_method_handler(subscribing.stream)
+                stream = self._receiving.before(subscribing.stream)
+                handlers[rpc.name] = grpc.stream_stream_rpc_method_handler(stream)
             elif rpc.name in operations:
-                answer = calls.answering(rpc, operations[rpc.name])
-                handlers[rpc.name] = grpc.unary_unary_rpc_method_handler(answer)
+                answer = self._receiving.before(calls.answering(rpc, operations[rpc.name]))
+                handlers[rpc.name] = grpc.stream_unary_rpc_method_handler(answer)
         generic = grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+        self._server.add_generic_rpc_handlers((generic,))
+
+    def _add_health(self) -> None:
+        servicer = self._health.servicer
+        turning = (
+            health_pb2.HealthCheckRequest.FromString,
+            health_pb2.HealthCheckResponse.SerializeToString,
+        )
+        check, watch = map(self._receiving.before, (servicer.Check, servicer.Watch))
+        handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            "Check": grpc.stream_unary_rpc_method_handler(check, *turning),
+            "Watch": grpc.stream_stream_rpc_method_handler(watch, *turning),
+        }
+        generic = grpc.method_handlers_generic_handler(HEALTH, handlers)
         self._server.add_generic_rpc_handlers((generic,))
 
     def _add_reflection(self, messages: Messages) -> None:
         """Under its two names: the messages of both are the same."""
-        names = (SERVICE_NAME, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+        names = (SERVICE_NAME, HEALTH, reflection.SERVICE_NAME)
         servicer = aio_reflection.ReflectionServicer(names, pool=messages.pool)
         handler = grpc.stream_stream_rpc_method_handler(
             BoundedReflection(servicer, self._open_streams).answer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
@@ -24,13 +25,14 @@ from recollect.gateway.callers import Doorman
 from recollect.gateway.mcp.calling import Calling
 from recollect.gateway.mcp.plain_calls import PlainCalls
 from recollect.gateway.mcp.server import make_server
+from recollect.gateway.mcp.sessions import GONE, SESSION_ID, Heard, Sessions
 from recollect.gateway.mcp.speaking import SPEAKER_IN_SCOPE
 from recollect.gateway.mcp.tools import offered
 from recollect.gateway.rest import saying
 from recollect.gateway.rest.problems import Refusal, headers_of, status_of
 from recollect.gateway.rest.reading import Bodies, CallerGone
+from recollect.gateway.shares import Shares, caller_of
 from recollect.protocol.errors import RecollectError, UnknownOperation
-from recollect.protocol.operations import WhoAmI
 from recollect.web.hosts import LOOPBACK_NAMES, name_of
 
 # A stream on which nothing ever comes would take a connection of each client all the time, and the
@@ -49,7 +51,14 @@ class Endpoint:
     def __init__(self, backend: Backend, doorman: Doorman, settings: GatewaySettings) -> None:
         self._backend = backend
         self._doorman = doorman
-        self._bodies = Bodies(settings.body_bytes_max)
+        self._bodies = Bodies(settings.body_bytes_max, settings.read_s)
+        places = Shares(
+            settings.mcp_sessions_max,
+            settings.share_max,
+            what="sessions of MCP",
+            limit="gateway.mcp_sessions_max",
+        )
+        self._sessions = Sessions(places, settings.mcp_idle_s, time.monotonic)
         tools = offered()
         calling = Calling(backend.ask, settings.mcp_tokens_max)
         server = make_server(backend.ask, calling, tools)
@@ -75,9 +84,11 @@ class Endpoint:
             speaker = saying.speaker_of(sent, self._doorman, saying.request_id_of(sent))
             if scope["method"] == "GET":
                 raise Refusal(UnknownOperation(NOTHING_TOLD), 405, (b"allow", b"POST, DELETE"))
-            if speaker.bearer is not None and opens_session(Headers(scope=scope)):
+            caller = None
+            if opens_session(Headers(scope=scope)):
                 # A session takes room: nobody gets one for a key that is none.
-                await self._backend.ask(WhoAmI(), speaker)
+                client = scope.get("client")
+                caller = await caller_of(self._backend, speaker, client[0] if client else "")
             if scope["method"] == "POST":
                 # Nothing is begun, and no session opened, before all of it is there.
                 body = await self._bodies.read(sent, receive)
@@ -87,6 +98,8 @@ class Endpoint:
                         return
                     send = self._plain.learning(asked, send)
                 receive = again(body, receive)
+            if caller is not None:
+                self._sessions.begin(caller)
         except RecollectError as error:
             await refused(error)(scope, receive, send)
             return
@@ -100,7 +113,29 @@ class Endpoint:
         heard: dict[str, Any] = {**scope, SPEAKER_IN_SCOPE: speaker}
         if speaker.bearer is not None:
             heard["user"] = holder_of(speaker.bearer)
-        await self._manager.handle_request(heard, receive, send)
+        await self._in_session(caller, sent.get(SESSION_ID), heard, receive, Heard(send))
+
+    async def _in_session(
+        self,
+        caller: str | None,
+        session_id: bytes | None,
+        scope: dict[str, Any],
+        receive: Receive,
+        heard: Heard,
+    ) -> None:
+        """Answer within a session, or in one that is opened for a caller."""
+        try:
+            await self._manager.handle_request(scope, receive, heard.send)
+        finally:
+            if caller is not None:
+                opened = heard.session_id if heard.status < 400 else None
+                self._sessions.settle(caller, opened)
+            elif session_id is not None and (
+                heard.status == GONE or (scope["method"] == "DELETE" and heard.status < 400)
+            ):
+                self._sessions.end(session_id)
+            elif session_id is not None:
+                self._sessions.use(session_id)
 
 
 def make_endpoint(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Endpoint:

@@ -16,7 +16,6 @@ from recollect.protocol.errors import (
     Overloaded,
 )
 
-READ_S_MAX = 30.0
 # So much of a body is taken from everybody: the server itself holds as much of each connection.
 SMALL_BYTES = 64 * 1024
 # How many bodies of the largest size may be on their way at once.
@@ -34,8 +33,9 @@ class Bodies:
     """Reads bodies. One that is long in coming takes the place of nobody, but for those of other
     large ones. Lives on the event loop."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, within_s: float) -> None:
         self._bytes_max = bytes_max
+        self._within_s = within_s
         self._room_bytes = LARGEST_AT_ONCE * max(bytes_max, SMALL_BYTES)
 
     async def read_json(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
@@ -59,7 +59,7 @@ class Bodies:
         parts: list[bytes] = []
         size = taken = 0
         try:
-            async with asyncio.timeout(READ_S_MAX):
+            async with asyncio.timeout(self._within_s):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -75,7 +75,7 @@ class Bodies:
                         taken = size - SMALL_BYTES
                     parts.append(part)
         except TimeoutError:
-            why = f"The body did not come within {READ_S_MAX:.0f} seconds."
+            why = f"The body did not come within {self._within_s:g} seconds."
             raise Refusal(DeadlineExceeded(why), 408, CLOSE) from None
         finally:
             self._room_bytes += taken

@@ -23,6 +23,7 @@ from recollect.gateway.rest.problems import Header, Refusal, status_of
 from recollect.gateway.rest.reading import CLOSE, Bodies, CallerGone, has_body
 from recollect.gateway.rest.routing import Router, names_of
 from recollect.gateway.rest.streaming import ChangeStreams
+from recollect.gateway.shares import caller_of
 from recollect.protocol.errors import (
     InternalError,
     InvalidArgument,
@@ -90,9 +91,9 @@ class Rest:
         self._doorman = doorman
         self._admission = admission
         self._router = make_router()
-        self._bodies = Bodies(settings.body_bytes_max)
+        self._bodies = Bodies(settings.body_bytes_max, settings.read_s)
         self._timeout_s = settings.timeout_s
-        self.streams = ChangeStreams(backend, settings.streams_max)
+        self.streams = ChangeStreams(backend, settings.streams_max, settings.share_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
@@ -138,7 +139,8 @@ class Rest:
         if route.streams and streaming.is_wanted(asked.headers.get(b"accept")):
             self._admission.count(caller)
             wanted = self._bind_stream(route, asked, found.values)
-            await self.streams.serve(wanted, speaker, receive, send, told)
+            reader = await caller_of(self._backend, speaker, asked.caller)
+            await self.streams.serve(reader, wanted, speaker, receive, send, told)
             return
         self._admission.check_room()
         self._admission.count(caller)

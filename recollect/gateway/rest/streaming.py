@@ -18,7 +18,8 @@ from recollect.client.encoding import Speaker
 from recollect.gateway.asking import Backend
 from recollect.gateway.rest.answers import SAFE
 from recollect.gateway.rest.problems import Header
-from recollect.protocol.errors import ClientClosed, Overloaded, RecollectError
+from recollect.gateway.shares import Shares
+from recollect.protocol.errors import ClientClosed, RecollectError
 from recollect.protocol.operations import ReadChanges
 from recollect.protocol.records import ChangesRead, FeedChange
 
@@ -31,7 +32,6 @@ SLOW_S_MAX = 30.0
 PAUSE_S = 0.5
 PAUSE_S_MAX = 5.0
 RECONNECT_MS = 2_000
-RETRY_AFTER_MS = 5_000
 
 encode = msgspec.json.Encoder().encode
 
@@ -44,10 +44,11 @@ def is_wanted(accepted: bytes | None) -> bool:
 class ChangeStreams:
     """All readers of the feed. Lives on the event loop."""
 
-    def __init__(self, backend: Backend, streams_max: int) -> None:
+    def __init__(self, backend: Backend, streams_max: int, share_max: float) -> None:
         self._backend = backend
-        self._streams_max = streams_max
-        self._open = 0
+        self._open = Shares(
+            streams_max, share_max, what="readers of the changes", limit="gateway.streams_max"
+        )
         self._closing = asyncio.Event()
         self._randomness = random.Random()
 
@@ -57,6 +58,7 @@ class ChangeStreams:
 
     async def serve(
         self,
+        reader: str,
         wanted: ReadChanges,
         speaker: Speaker,
         receive: Receive,
@@ -64,13 +66,7 @@ class ChangeStreams:
         headers: Iterable[Header],
     ) -> None:
         """Stream to one reader until either goes; raises RecollectError before it has begun."""
-        if self._open >= self._streams_max:
-            raise Overloaded(
-                f"{self._open} readers follow the changes already; try again shortly.",
-                limit="gateway.streams_max",
-                retry_after_ms=RETRY_AFTER_MS,
-            )
-        self._open += 1
+        self._open.take(reader)
         leaving = asyncio.create_task(self._until_over(receive))
         try:
             wanted = msgspec.structs.replace(wanted, limit=PAGE_CHANGES, wait_s=0.0)
@@ -83,7 +79,7 @@ class ChangeStreams:
             pass  # It has stopped reading: the server ends the connection.
         finally:
             leaving.cancel()
-            self._open -= 1
+            self._open.leave(reader)
 
     async def _go_on(
         self,

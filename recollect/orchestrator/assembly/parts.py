@@ -45,10 +45,9 @@ from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.sessions.state import States
-from recollect.orchestrator.sessions.temporary import TemporaryState
+from recollect.orchestrator.sharing import echoes_of, temporary_of
 from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.trouble import Troubled
-from recollect.orchestrator.trust.echoes import echoes_of
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
@@ -105,6 +104,12 @@ class Parts:
         """Tell the error bus what went wrong in the background."""
         self.errors.report(OWN, code, message, self.clock.now_us())
 
+    async def _forget_outside(self) -> None:
+        """Something was purged: nothing that tells of a text is left with others."""
+        await self.redis.forget_vectors()
+        if self.echoes is not None:
+            await self.echoes.forget()
+
     def _open_store(self) -> None:
         """The storage, and the memories in it."""
         settings = self.settings
@@ -129,7 +134,11 @@ class Parts:
         self.keeping = ErrorKeeping(self.errors, self.storage, settings.errors.kept_max)
         self.authors = Authors(alone=self.storage.inline_reads)
         self.store = MemoryStore(self.meanings, self.cache, self.ids, self.authors)
-        self.echoes = echoes_of(settings.trust, self.cache if self.storage.inline_reads else None)
+        # Only where reads are at hand is the store this orchestrator's own.
+        self.line = None if self.storage.inline_reads else self.redis.line()
+        self.echoes = echoes_of(
+            settings.trust, self.cache if self.storage.inline_reads else None, self.line
+        )
         self.scoping = Scoping(FilterCompiler(searching.paths), self.validator)
 
     def _attend_to_vectors(self) -> None:
@@ -140,7 +149,7 @@ class Parts:
             self.storage, self.meanings, self.providers, self.indexes, self.reembedding
         )
         self.scrubbing = Scrubbing(
-            self.storage, self.lexical, self.meanings, self.clock, self.redis.forget_vectors
+            self.storage, self.lexical, self.meanings, self.clock, self._forget_outside
         )
         self.store.erased = self.scrubbing.note
 
@@ -171,14 +180,10 @@ class Parts:
         store.forgotten = self.operational.discard
         self.operational_reading = OperationalReading(self.operational, Living(storage))
         self.workflow = Workflow(settings.workflow.phases)
-        self.states = States(
-            self.validator,
-            settings.sessions,
-            TemporaryState(settings.sessions.temp_sessions_max, settings.sessions.temp_bytes_max),
-        )
+        temporary = temporary_of(settings.sessions, self.line)
+        self.states = States(self.validator, settings.sessions, temporary)
         self.readers = Readers(settings.documents)
         self.undoing = Undoing(storage, self.writes, store, self.drafting, self.clock)
-        # Only where reads are at hand is the store this orchestrator's own.
         self.running = Running(
             storage, self.writes, self.undoing, self.ids, self.clock, alone=storage.inline_reads
         )

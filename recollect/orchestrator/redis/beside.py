@@ -17,6 +17,7 @@ from recollect.orchestrator.redis.live import Counters, LiveCounters, summed
 
 if TYPE_CHECKING:
     from recollect.orchestrator.cache.redis import RedisCache
+    from recollect.orchestrator.redis.line import Line
 
 LOOK_S = 1.0
 FACTS_EVERY = 5
@@ -46,6 +47,7 @@ class RedisBeside:
             from recollect.orchestrator.cache.redis import RedisCache  # needs its package
 
             self.cache = RedisCache(self.link, settings.redis.cache_hours * HOUR_S)
+        self._line: Line | None = None
         self._facts = ServerFacts()
         self._all: list[Counters] = []
         self._task: asyncio.Task[None] | None = None
@@ -58,10 +60,20 @@ class RedisBeside:
         """Wait, in bounded time, until it is known whether the embedded server is there."""
         await self.link.tried()
 
+    def line(self) -> Line | None:
+        """What requests ask other orchestrators by; None where they cannot have this Redis too."""
+        if self.link.url is not None and not self.link.private and self._line is None:
+            from recollect.orchestrator.redis.line import Line  # needs its package
+
+            self._line = Line(self.link)
+        return self._line
+
     def take_part(self, store_id: str, count: Callable[[], Counters]) -> None:
         """Use it for a store, and tell the others what this orchestrator counts."""
         if self.cache is not None:
             self.cache.name(store_id, VECTORS)
+        if self._line is not None:
+            self._line.start(store_id)
         if self.link.url is not None:
             self._task = asyncio.create_task(self._look_after(store_id, count))
 
@@ -77,6 +89,8 @@ class RedisBeside:
                 await self._task
         if self.cache is not None:
             self.cache.close()
+        if self._line is not None:
+            await self._line.stop()
         await self.link.stop()
 
     def describe(self) -> dict[str, Any]:
@@ -86,6 +100,7 @@ class RedisBeside:
         nothing = {"hits": 0, "misses": 0, "errors": 0}
         return {
             **described,
+            "shared": self._line is not None,
             "server_version": self._facts.version,
             "used_memory_bytes": self._facts.used_memory_bytes if well else None,
             "cache": nothing if self.cache is None else self.cache.describe(),

@@ -13,7 +13,7 @@ from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
 from recollect.orchestrator.memory_texts import meaning_of
 from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.trust.echoes import Echoes, known_already
+from recollect.orchestrator.trust.echoes import Echoes, known_already, together
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import AlreadyExists, RecollectError
@@ -65,7 +65,7 @@ class BatchService:
         else:
             loop = asyncio.get_running_loop()
             batch, ready = await loop.run_in_executor(None, self._prepare, call, operation)
-        likely = self._likely(call, batch)
+        likely = await self._likely(call, batch)
         places = list(batch.drafts)
         embedded = ready or await self._store.meanings.embed(batch.texts())
 
@@ -87,12 +87,18 @@ class BatchService:
 
         return write
 
-    def _likely(self, call: Call, batch: Batch) -> dict[int, tuple[str, ...]]:
+    async def _likely(self, call: Call, batch: Batch) -> dict[int, tuple[str, ...]]:
         """By their places, the items that may only repeat what the agent was served."""
-        served = self._echoes.likely(call) if self._echoes is not None else None
-        if served is None:
+        echoes = self._echoes
+        if echoes is None:
             return {}
-        found = {place: served.of(draft) for place, draft in batch.drafts.items()}
+        served, found = echoes.likely(call), dict[int, tuple[str, ...]]()
+        if served is not None:
+            found = {place: served.of(draft) for place, draft in batch.drafts.items()}
+        if echoes.shared:
+            elsewhere = await echoes.elsewhere(call, list(batch.drafts.values()))
+            for place, ids in zip(batch.drafts, elsewhere, strict=True):
+                found[place] = together(found.get(place, ()), ids)
         return {place: ids for place, ids in found.items() if ids}
 
     def _prepare(self, call: Call, operation: BatchAddMemories) -> tuple[Batch, Embedded | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from recollect.orchestrator.accesses import AccessLog
@@ -23,7 +24,7 @@ from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
 from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.strength import Fading
-from recollect.orchestrator.trust.echoes import Echoes, known_already
+from recollect.orchestrator.trust.echoes import Echoes, known_already, together
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
@@ -108,9 +109,23 @@ class MemoryService:
         draft = self._drafting.memory(operation, call.now_us, call.author, call.session)
         served = self._echoes.likely(call) if self._echoes is not None else None
         likely = served.of(draft) if served is not None else ()
+        if self._echoes is not None and self._echoes.shared and call.agent is not None:
+            return self._add_after_asking(self._echoes, call, draft, likely)
         if self._store.meanings.current.embedding.inline:
             return Adding(self._store, call, draft, None, likely)
         return self._add_embedded(call, draft, likely)
+
+    async def _add_after_asking(
+        self, echoes: Echoes, call: Call, draft: MemoryRow, likely: tuple[str, ...]
+    ) -> Adding:
+        """The same where other orchestrators may have served what it repeats."""
+        asking = echoes.elsewhere(call, [draft])
+        if self._store.meanings.current.embedding.inline:
+            [elsewhere] = await asking
+            return Adding(self._store, call, draft, None, together(likely, elsewhere))
+        embedding = self._store.meanings.embed_one(meaning_of(draft))
+        [elsewhere], embedded = await asyncio.gather(asking, embedding)
+        return Adding(self._store, call, draft, embedded, together(likely, elsewhere))
 
     async def _add_embedded(self, call: Call, draft: MemoryRow, likely: tuple[str, ...]) -> Adding:
         embedded = await self._store.meanings.embed_one(meaning_of(draft))

@@ -84,11 +84,17 @@ class SessionReadingService:
 
         if self._storage.inline_reads and events <= EVENTS_INLINE_MAX:
             return answer(self._storage.read_inline(read))
-        return self._answer_later(self._storage.read(read), answer)
+        return self._answer_later(session_id, self._storage.read(read), answer)
 
     async def _answer_later(
-        self, reading: asyncio.Future[WholeSession], answer: Callable[[WholeSession], T]
+        self,
+        session_id: str,
+        reading: asyncio.Future[WholeSession],
+        answer: Callable[[WholeSession], T],
     ) -> T:
+        if self._states.temporary.shared:
+            # What others set is asked for while the storage reads.
+            await self._states.temporary.refresh(session_id)
         return answer(await reading)
 
     def _state(self, call: Call, whole: WholeSession) -> dict[str, Any]:

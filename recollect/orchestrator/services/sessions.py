@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,7 +14,7 @@ from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.sessions import rows, store
 from recollect.orchestrator.sessions.homes import app_namespace, user_namespace
 from recollect.orchestrator.sessions.rows import SessionRow
-from recollect.orchestrator.sessions.state import States
+from recollect.orchestrator.sessions.state import Delta, States
 from recollect.orchestrator.sessions.statuses import (
     OPEN,
     check_open,
@@ -34,6 +35,8 @@ from recollect.protocol.operations import (
 )
 
 ChangeFunction = Callable[[WriteTransaction], records.SessionChanged]
+AppendFunction = Callable[[WriteTransaction], records.EventAppended]
+F = TypeVar("F", bound=Callable[[WriteTransaction], Any])
 
 
 class SessionService:
@@ -90,7 +93,7 @@ class SessionService:
                 "seq": store.entered(call, transaction, row, shared),
             }
 
-        return write
+        return self._giving(session_id, delta, write)
 
     def _home(self, field: str, name: str, namespace_of: Callable[[str], str]) -> str:
         """The namespace of a user or an app, if their name fits into one."""
@@ -103,10 +106,16 @@ class SessionService:
     @writes(AppendEvent)
     def append_event(
         self, call: Call, operation: AppendEvent
-    ) -> Callable[[WriteTransaction], records.EventAppended]:
-        session_id = operation.session_id
+    ) -> AppendFunction | Awaitable[AppendFunction]:
         event = self._states.json("event", operation.event, "event_bytes_max")
         delta = self._states.delta("state_delta", operation.state_delta)
+        appending = partial(self._appending, call, operation, event, delta)
+        return self._knowing(operation.session_id, delta, appending)
+
+    def _appending(
+        self, call: Call, operation: AppendEvent, event: str, delta: Delta
+    ) -> AppendFunction:
+        session_id = operation.session_id
         misfit = self._states.misfit(session_id, delta)
 
         def write(transaction: WriteTransaction) -> records.EventAppended:
@@ -131,9 +140,15 @@ class SessionService:
         return write
 
     @writes(SetState)
-    def set_state(self, call: Call, operation: SetState) -> ChangeFunction:
-        session_id = operation.session_id
+    def set_state(
+        self, call: Call, operation: SetState
+    ) -> ChangeFunction | Awaitable[ChangeFunction]:
         delta = self._states.delta("state_delta", operation.state_delta)
+        setting = partial(self._setting, call, operation, delta)
+        return self._knowing(operation.session_id, delta, setting)
+
+    def _setting(self, call: Call, operation: SetState, delta: Delta) -> ChangeFunction:
+        session_id = operation.session_id
         misfit = self._states.misfit(session_id, delta)
 
         def write(transaction: WriteTransaction) -> records.SessionChanged:
@@ -180,7 +195,7 @@ class SessionService:
                 self._forget_temporary(transaction, session_id)
             return changed(row, store.entered(call, transaction, row))
 
-        return write
+        return write if status in OPEN else self._ending(session_id, write)
 
     @writes(DeleteSession)
     def delete_session(
@@ -212,10 +227,46 @@ class SessionService:
                 "unlinked": sum(call.grants.allows(home, "read") for _, home in unlinked),
             }
 
-        return write
+        return self._ending(session_id, write)
 
     def _forget_temporary(self, transaction: WriteTransaction, session_id: str) -> None:
         transaction.after_commit.append(lambda: self._states.temporary.forget(session_id))
+
+    def _knowing(self, session_id: str, delta: Delta, making: Callable[[], F]) -> F | Awaitable[F]:
+        """A change of a session, made when it is known what `temp:` state others gave it."""
+        temporary = self._states.temporary
+        if not delta.temporary or not temporary.shared:
+            return making()
+
+        async def known() -> F:
+            await temporary.refresh(session_id)
+            return self._giving(session_id, delta, making())
+
+        return known()
+
+    def _giving(self, session_id: str, delta: Delta, write: F) -> F:
+        """The same, answered when others can know of the `temp:` state that came with it."""
+        temporary, changes = self._states.temporary, delta.temporary
+        if changes and temporary.shared:
+
+            async def finish(answer: Any) -> Any:
+                await temporary.give(session_id, answer["version"], changes)
+                return answer
+
+            write.finish = finish  # type: ignore[attr-defined]
+        return write
+
+    def _ending(self, session_id: str, write: F) -> F:
+        """The end of a session, answered when nobody has its `temp:` state any more."""
+        temporary = self._states.temporary
+        if temporary.shared:
+
+            async def finish(answer: Any) -> Any:
+                await temporary.end(session_id)
+                return answer
+
+            write.finish = finish  # type: ignore[attr-defined]
+        return write
 
 
 def changed(row: SessionRow, seq: int) -> records.SessionChanged:

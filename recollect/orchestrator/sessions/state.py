@@ -134,7 +134,9 @@ class States:
             if changes := delta.scopes.get(scope):
                 self._write(transaction, scope, owner, changes)
         if temporary := delta.temporary:
-            transaction.after_commit.append(lambda: self.temporary.change(row.id, temporary))
+            transaction.after_commit.append(
+                lambda: self.temporary.change(row.id, row.version, temporary)
+            )
         return shared
 
     def fill(

@@ -2,15 +2,16 @@
 
 Agents that are told what they know tend to note it as something new, and a memory fills with
 copies of itself. So it is kept in view which memories an agent was served lately, and a new memory
-that only repeats one of them is not stored again. Only their ids are kept, and hashes, in this
-process alone; what the memories say is compared when something is written.
+that only repeats one of them is not stored again. Only their ids are kept, and hashes; what the
+memories say is compared when something is written. Where several orchestrators serve one store,
+`shared_echoes` lets each know what the others served.
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from recollect.config.settings import TrustSettings
@@ -90,6 +91,9 @@ class View(deque[Note]):
 class Echoes:
     """What agents were served lately. Touched by the event loop's thread alone."""
 
+    shared = False
+    """Whether others serve agents too, so that `share` and `elsewhere` are worth a wait."""
+
     def __init__(self, settings: TrustSettings, text_of: TextOf | None) -> None:
         self._window_us = int(settings.echo_window_s * 1_000_000)
         self._kept_max = settings.echoes_kept_max
@@ -111,14 +115,8 @@ class Echoes:
             mark = None if lazy else mark_of(memory["content"])
             served.append((memory["id"], call.now_us, mark))
             return
-        for name in LISTS:
-            found = answer.get(name)
-            # Elsewhere the same name is that of a count.
-            if isinstance(found, list):
-                shown = [item.get("memory", item) for item in found]
-                return self._served_many(call, agent, shown)
-        if chunks := answer.get("chunks"):
-            self._served_many(call, agent, _whole(chunks))
+        if shown := _listed_in(answer):
+            self._served_many(call, agent, shown)
 
     def _served_many(self, call: Call, agent: str, memories: list[Any]) -> None:
         served = self._agents.get((call.identity, agent))
@@ -148,6 +146,31 @@ class Echoes:
         view.sort_in(self._text_of, since_us)
         return Likely(view, since_us)
 
+    async def share(self, call: Call, answer: Mapping[str, Any]) -> None:
+        """Have others know what an answer shows, or do without that in bounded time."""
+
+    async def elsewhere(self, call: Call, drafts: Sequence[MemoryRow]) -> list[tuple[str, ...]]:
+        """What each of some drafts may be an echo of, as far as others served it."""
+        return [()] * len(drafts)
+
+    async def forget(self) -> None:
+        """Leave nothing with others that tells of a text."""
+
+
+def shown_in(answer: Mapping[str, Any]) -> list[Any]:
+    """The memories that an answer shows."""
+    memory = answer.get("memory")
+    return _listed_in(answer) if memory is None else [memory]
+
+
+def _listed_in(answer: Mapping[str, Any]) -> list[Any]:
+    for name in LISTS:
+        found = answer.get(name)
+        # Elsewhere the same name is that of a count.
+        if isinstance(found, list):
+            return [item.get("memory", item) for item in found]
+    return _whole(answer.get("chunks"))
+
 
 def _whole(chunks: Any) -> list[Any]:
     """The memories that a context quotes from their beginning to their end."""
@@ -158,10 +181,8 @@ def _whole(chunks: Any) -> list[Any]:
     ]
 
 
-def echoes_of(settings: TrustSettings, cache: LocalCache[CachedMemory] | None) -> Echoes | None:
-    """What the settings ask for, with the cache of what was read if there is one."""
-    if not settings.echoes:
-        return None
+def echoes_at_hand(settings: TrustSettings, cache: LocalCache[CachedMemory] | None) -> Echoes:
+    """Those of this process, with the cache of what was read if there is one."""
     if cache is None:
         return Echoes(settings, None)
 
@@ -185,6 +206,11 @@ class Likely:
             return ()
         marks = {mark_of(draft.content), mark_of(draft.content, plain=False)}
         return tuple(self._view.alike(marks, self._since_us)[:LIKELY_MAX])
+
+
+def together(here: tuple[str, ...], elsewhere: tuple[str, ...]) -> tuple[str, ...]:
+    """What a draft may be an echo of, whoever served it."""
+    return tuple(dict.fromkeys((*here, *elsewhere)))[:LIKELY_MAX]
 
 
 def known_already(
@@ -267,7 +293,12 @@ def _is_prose(word: str) -> bool:
 
 def mark_of(text: str, *, plain: bool = True) -> int:
     """A number that two texts have in common if they say the same."""
-    return hash(said(text, plain=plain) if len(text) <= TEXT_CHARS_MAX else text)
+    return hash(said_in_full(text, plain=plain))
+
+
+def said_in_full(text: str, *, plain: bool = True) -> str:
+    """What two texts have in common if they say the same, however long they are."""
+    return said(text, plain=plain) if len(text) <= TEXT_CHARS_MAX else text
 
 
 def said(text: str, *, plain: bool = True) -> str:

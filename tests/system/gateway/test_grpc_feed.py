@@ -22,7 +22,7 @@ messages: Any = generated().messages
 
 @pytest.fixture
 def gateway(orchestrator: OrchestratorProcess) -> Iterator[GatewayProcess]:
-    with gateway_of(orchestrator, streams_max="2") as process:
+    with gateway_of(orchestrator, streams_max="2", share_max="1") as process:
         yield process
 
 

@@ -32,6 +32,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
         **REST_ALONE,
         "RECOLLECT_GATEWAY_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
         "RECOLLECT_GATEWAY_STREAMS_MAX": str(STREAMS_MAX),
+        "RECOLLECT_GATEWAY_SHARE_MAX": "1",
         "RECOLLECT_GATEWAY_TIMEOUT_S": "5",
         "RECOLLECT_GATEWAY_ORIGINS_ALLOWED": json.dumps([APP]),
     }

@@ -21,8 +21,14 @@ STILL_MS_MAX = 5_000
 
 @lru_cache(maxsize=1024)
 def in_dialect(sql: str) -> LiteralString:
-    """The common dialect's `?` as psycopg's `%s`."""
-    return sql.replace("%", "%%").replace("?", "%s")
+    """The common dialect's `?` as the server's own `$1`, `$2`.
+
+    Not as psycopg's `%s`: it reads a statement with more than 50 of them anew each time, which
+    takes longer than all else that it does.
+    """
+    first, *others = sql.split("?")
+    parts = (f"${number}{part}" for number, part in enumerate(others, 1))
+    return "".join((first, *parts))
 
 
 class PostgresSession:
@@ -32,11 +38,14 @@ class PostgresSession:
         self.connection = connection
 
     def execute(self, sql: str, params: Params = ()) -> list[Row]:
-        cursor = self.connection.execute(in_dialect(sql), tuple(params))
-        return cursor.fetchall() if cursor.description else []
+        cursor = psycopg.RawCursor(self.connection)
+        cursor.execute(in_dialect(sql), tuple(params))
+        # Not by `description`, which makes an object of each of its columns to say so.
+        result = cursor.pgresult
+        return cursor.fetchall() if result is not None and result.nfields else []
 
     def executemany(self, sql: str, rows: Iterable[Params]) -> None:
-        with self.connection.cursor() as cursor:
+        with psycopg.RawCursor(self.connection) as cursor:
             cursor.executemany(in_dialect(sql), [tuple(row) for row in rows])
 
 

@@ -208,6 +208,7 @@ def test_other_names_pages_and_bodies_are_refused_and_sessions_are_bounded(
         "RECOLLECT_GATEWAY_ORIGINS_ALLOWED": "null",
         "RECOLLECT_GATEWAY_BODY_BYTES_MAX": "2048",
         "RECOLLECT_GATEWAY_MCP_SESSIONS_MAX": "2",
+        "RECOLLECT_GATEWAY_SHARE_MAX": "1",
     }
     with GatewayProcess(orchestrator.data, env=env) as gateway:
         assert post(gateway, host="evil.example.org").status_code == 421

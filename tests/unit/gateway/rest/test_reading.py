@@ -34,7 +34,7 @@ class Sender:
 
 def test_large_bodies_on_their_way_are_bounded_and_small_ones_are_read_beside_them() -> None:
     async def main() -> None:
-        bodies = Bodies(BYTES_MAX)
+        bodies = Bodies(BYTES_MAX, 30.0)
         # Of each all but the small beginning is counted.
         fitting = LARGEST_AT_ONCE * BYTES_MAX // (BYTES_MAX - SMALL_BYTES)
         senders = [Sender(BYTES_MAX) for _ in range(fitting)]
