@@ -316,7 +316,7 @@ def chain_nothing(put: Put) -> None:
     def chain(head: bytes, change: Any) -> bytes:
         return bytes(32)
 
-    put(journal, "chain", chain)
+    put(journal, "_chain", chain)
     put(journal_walk, "chain", chain)
 
 

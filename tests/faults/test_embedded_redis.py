@@ -57,7 +57,10 @@ def server_of(process: OrchestratorProcess) -> psutil.Process:
 
 
 def gone(server: psutil.Process) -> bool:
-    return not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+    try:
+        return not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it went between the two questions
+        return True
 
 
 def wait_until_nothing_is_left(process: OrchestratorProcess, server: psutil.Process) -> None:
