@@ -6,10 +6,11 @@ win the interpreter's lock from the event loop, which is at work on the next one
 
 from __future__ import annotations
 
-import queue
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,9 +25,11 @@ class WriteQueue(Generic[T]):
         # How many must wait for the taker to be woken; 0 while it is awake. Set by the taker; set
         # back by whoever wakes it.
         self._wanted = 0
-        # One item wakes the taker. One that came too late is found by its next wait, which looks
-        # again and goes on waiting.
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # Held while nobody is to be woken: the taker sleeps by asking for it. Who wakes lets go of
+        # it; if that came too late, the next sleep ends at once, looks again and goes on. Not a
+        # SimpleQueue: one whose short time is over before it falls asleep may sleep for ever.
+        self._asleep = threading.Lock()
+        self._asleep.acquire()
         self._closed = False
 
     def __len__(self) -> int:
@@ -36,12 +39,12 @@ class WriteQueue(Generic[T]):
         self._items.append(item)
         if 0 < self._wanted <= len(self._items):
             self._wanted = 0
-            self._wake.put(None)
+            self._wake()
 
     def close(self) -> None:
         """Nothing more comes: what waits is taken, and then the taker ends."""
         self._closed = True
-        self._wake.put(None)
+        self._wake()
 
     def take(self, most: int, expected: int, wait_s: float) -> tuple[list[T], bool]:
         """What waits, in its order, as soon as something does; and whether more may come.
@@ -63,9 +66,12 @@ class WriteQueue(Generic[T]):
             self._wanted = count
             # What came before this was asked for has woken nobody.
             if len(items) < count and not self._closed:
-                left_s = None if until_s is None else max(0.0, until_s - self._monotonic())
-                try:
-                    self._wake.get(timeout=left_s)
-                except queue.Empty:
+                left_s = -1 if until_s is None else max(0.0, until_s - self._monotonic())
+                if not self._asleep.acquire(timeout=left_s):
                     break
         self._wanted = 0
+
+    def _wake(self) -> None:
+        # It is free already where the taker was woken and has not noticed yet.
+        with suppress(RuntimeError):
+            self._asleep.release()

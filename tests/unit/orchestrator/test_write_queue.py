@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 from recollect.orchestrator.storage.write_queue import WriteQueue
 
 MANY = 5_000
+OFTEN = 40_000
 LONG_S = 60.0
 
 
@@ -68,3 +70,20 @@ def test_all_that_is_put_in_is_taken_once_and_in_its_order() -> None:
     queue.close()
     taker.join(LONG_S)
     assert taken == list(range(MANY))
+
+
+def test_a_wait_that_is_over_before_it_begins_ends_all_the_same() -> None:
+    """One writer, who writes again when it was answered: the taker is woken by each write, and then
+    waits for a second one, for a time that may be over before it has fallen asleep."""
+    waiting = WriteQueue[int]()
+    answered: SimpleQueue[list[int]] = SimpleQueue()
+
+    def take() -> None:
+        for number in range(OFTEN):
+            answered.put(waiting.take(256, 2, 0.000_001 * (1 + number % 4))[0])
+
+    # It need not be waited for: one that sleeps for ever must not hold up the tests.
+    threading.Thread(target=take, daemon=True).start()
+    for number in range(OFTEN):
+        waiting.put(number)
+        assert answered.get(timeout=LONG_S) == [number]
