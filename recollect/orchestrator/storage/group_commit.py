@@ -110,7 +110,7 @@ class GroupCommitWriter:
         self._queue_length_max = queue_length_max
         self._retry_after_ms = retry_after_ms
         self._monotonic = time.monotonic
-        self._queue: WriteQueue[Pending] = WriteQueue(self._monotonic)
+        self._queue: WriteQueue[Pending] = WriteQueue(self._monotonic, loop.call_soon)
         self._closing = False
         self.committed_seq = 0
         """Set by the writer's thread after a commit; read by anyone."""

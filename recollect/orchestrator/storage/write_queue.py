@@ -1,7 +1,8 @@
 """What waits for the writer, handed over many at a time.
 
 The writer is woken when as many wait as it wants, and not by each of them: whoever is woken must
-win the interpreter's lock from the event loop, which is at work on the next one.
+win the interpreter's lock from the event loop, which is at work on the next one. For the same
+reason the loop wakes it when it is done with its turn: before, it would wake only to sleep again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ T = TypeVar("T")
 class WriteQueue(Generic[T]):
     """Filled by the event loop, emptied by one thread. Whoever fills it bounds its length."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """`soon` runs what it is given once the turn of whoever fills the queue is over; without
+        it that is done at once."""
         self._monotonic = monotonic
+        self._soon = soon or (lambda wake: wake())
         self._items: deque[T] = deque()
         # How many must wait for the taker to be woken; 0 while it is awake. Set by the taker; set
         # back by whoever wakes it.
@@ -39,7 +47,7 @@ class WriteQueue(Generic[T]):
         self._items.append(item)
         if 0 < self._wanted <= len(self._items):
             self._wanted = 0
-            self._wake()
+            self._soon(self._wake)
 
     def close(self) -> None:
         """Nothing more comes: what waits is taken, and then the taker ends."""
