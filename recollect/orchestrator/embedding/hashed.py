@@ -9,13 +9,13 @@ computed once and kept; a text is then a count over the slots of its words.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from recollect.orchestrator.embedding.interface import Kind, Vectors
+from recollect.orchestrator.embedding.words import words_of
 
 WORD_REPEATS = 2  # a whole word weighs as much as this many of its n-grams
 NGRAM_SIZES = (3, 4)
@@ -23,21 +23,6 @@ WORDS_CACHED_MAX = 50_000
 WORD_CHARS_CACHED_MAX = 64  # longer ones are dumps and codes, which hardly come again
 CHUNK_TEXTS = 64  # small enough that the counts of a chunk stay in the processor's cache
 FEW_TEXTS_MAX = 16  # fewer are quicker one by one, in little memory that stays at hand
-
-_find_words = re.compile(r"\w+").findall
-# Of plain ASCII, whatever is no part of a word becomes a space: splitting is four times as quick as
-# the expression, and gives the same.
-_SPACED = bytes(n if chr(n).isalnum() or n == ord("_") else ord(" ") for n in range(128)) + bytes(
-    128
-)
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text, in small letters."""
-    small = text.lower()
-    if small.isascii():
-        return small.encode().translate(_SPACED).decode().split()
-    return _find_words(small)
 
 
 class HashedEmbedder:

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.orchestrator.embedding.hashed import FEW_TEXTS_MAX, HashedEmbedder, words_of
+from recollect.orchestrator.embedding.hashed import FEW_TEXTS_MAX, HashedEmbedder
+from recollect.orchestrator.embedding.words import words_of
 
 TEXTS = st.text(max_size=60) | st.text(st.characters(max_codepoint=127), max_size=60)
 EMBEDDER = HashedEmbedder()

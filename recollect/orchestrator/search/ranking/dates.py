@@ -15,6 +15,7 @@ from functools import partial
 
 import msgspec
 
+from recollect.orchestrator.embedding.words import words_of
 from recollect.orchestrator.search.calendar_words import WEEKDAYS, month_number
 
 US_PER_S = 1_000_000
@@ -31,6 +32,16 @@ _MONTH = (
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?\b"
 _YEAR = r"((?:19|20)\d\d)\b"
 _WHEN = r"(?:in|during|since|until|early|late|mid|of|by|before|after|from|for)"
+
+# Without any of these words, or a year, no pattern finds anything, which is seen sooner.
+_MONTHS = """
+jan january feb february mar march apr april may jun june jul july aug august sep sept september
+oct october nov november dec december
+"""
+_month_words = frozenset(_MONTHS.split())
+_NEAR = "yesterday today tonight morning week weekend month year ago"
+_near_words = frozenset((*_NEAR.split(), *LOWER_WEEKDAYS))
+_year = re.compile(r"(?:19|20)\d\d").search
 
 Days = tuple[date, date]
 
@@ -51,13 +62,15 @@ def read_dates(text: str, now_us: int) -> tuple[tuple[Span, ...], str]:
     today = datetime.fromtimestamp(now_us / US_PER_S, UTC).date()
     days: list[Days] = []
     rest = text
-    for pattern, read in _NAMED:
-        rest = pattern.sub(partial(_take, read=read, today=today, days=days), rest)
-    if not days:
+    words = frozenset(words_of(text))
+    if not _month_words.isdisjoint(words) or _year(text) is not None:
+        for pattern, read in _NAMED:
+            rest = pattern.sub(partial(_take, read=read, today=today, days=days), rest)
+    if not days and not _near_words.isdisjoint(words):
         for pattern, read in _RELATIVE:
             for match in pattern.finditer(text):
                 _take(match, read, today, days)
-    if re.search(r"\bbetween\b|\bfrom\b", text, re.IGNORECASE) and len(days) == 2:
+    if len(days) == 2 and not words.isdisjoint(("between", "from")):
         days = [(min(first for first, _ in days), max(end for _, end in days))]
     spans = tuple(Span(_us(first), _us(end)) for first, end in days)
     return spans, " ".join(rest.split()) if rest != text else text

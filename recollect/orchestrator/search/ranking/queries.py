@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from recollect.orchestrator.embedding.words import words_of
 from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
 from recollect.orchestrator.search.ranking.dates import Span, read_dates
 
@@ -108,7 +109,7 @@ def read_query(query: str, known_authors: Iterable[str], now_us: int) -> Intent:
 
 
 def _says_something(text: str) -> bool:
-    return any(word not in STOP_WORDS for word in _words(text.lower()))
+    return any(word not in STOP_WORDS for word in words_of(text))
 
 
 def _without(text: str, names: list[str]) -> str:

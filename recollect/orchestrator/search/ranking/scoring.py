@@ -141,17 +141,23 @@ def _by(intent: Intent, candidates: Sequence[Candidate]) -> Column:
 
 def _about(intent: Intent, candidates: Sequence[Candidate]) -> Column:
     """Whether a text of somebody else speaks about those whom the query names."""
-    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, intent.names))})\b", re.IGNORECASE).search
-    return np.array(
-        [
+    pattern = rf"\b(?:{'|'.join(map(re.escape, intent.names))})\b"
+    named = re.compile(pattern, re.IGNORECASE).search
+    folded = [name.casefold() for name in intent.names]
+    told: list[float] = []
+    for candidate, by in zip(candidates, _by(intent, candidates), strict=True):
+        text = candidate.content
+        # Most texts name nobody who is asked for, which is seen sooner without the expression.
+        small = text.casefold()
+        told.append(
             float(
                 not by
-                and names(candidate.content) is not None
-                and names(without_address(candidate.content)) is not None
+                and any(name in small for name in folded)
+                and named(text) is not None
+                and named(without_address(text)) is not None
             )
-            for candidate, by in zip(candidates, _by(intent, candidates), strict=True)
-        ]
-    )
+        )
+    return np.array(told)
 
 
 def _nearness(moments: npt.NDArray[np.int64], spans: Sequence[Span], fade_days: float) -> Column:

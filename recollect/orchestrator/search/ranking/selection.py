@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -11,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from recollect.orchestrator.embedding.words import words_of
 from recollect.orchestrator.search.ranking.candidates import Candidate, Ranked
 
 COMPARED_MAX = 100
@@ -18,8 +18,8 @@ WORDS_SHARED_MIN = 0.9
 WORDS_COMPARED_MIN = 10
 READ_CACHED_MAX = 2_048
 READ_CACHED_CHARACTERS_MAX = 1_000
+MARKS = 60
 
-_words = re.compile(r"\w+").findall
 _first_person = frozenset({"i", "my", "me", "mine", "we", "our", "us"})
 # A word of these makes another statement of the same words.
 _telling = frozenset({"not", "no", "never", "t", "don", "isn", "won", "none", "without"})
@@ -28,6 +28,8 @@ _telling = frozenset({"not", "no", "never", "t", "don", "isn", "won", "none", "w
 class _Wording(msgspec.Struct, frozen=True):
     words: frozenset[str]
     sequence: tuple[str, ...]
+    marks: int
+    """A bit for each word, some for several: what has not the bits of another has not its words."""
     author: str | None
 
 
@@ -40,23 +42,35 @@ def collapse(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> l
     are compared; what comes after them is left as it is.
     """
     kept: list[Ranked] = []
+    # Where the first that has the same words in this order, or in any, was put.
+    in_order: dict[tuple[tuple[str, ...], str | None], int] = {}
+    in_any: dict[tuple[frozenset[str], str | None], int] = {}
     # The places of those kept by how many words they have: others cannot be alike.
     by_size: dict[int, list[tuple[int, _Wording]]] = {}
-    same: dict[tuple[tuple[str, ...], str | None], int] = {}
     twins: dict[int, list[int]] = {}
     for item in ranked[:COMPARED_MAX]:
         wording = _wording(candidates[item.num])
-        exact = (wording.sequence, wording.author)
-        twin = same.get(exact)
+        ordered, loose = (wording.sequence, wording.author), (wording.words, wording.author)
+        twin = in_order.get(ordered)
         size = len(wording.words)
         if twin is None and size >= WORDS_COMPARED_MIN:
             least, most = math.ceil(WORDS_SHARED_MIN * size), int(size / WORDS_SHARED_MIN)
-            near = (pair for n in range(least, most + 1) for pair in by_size.get(n, ()))
-            twin = min((place for place, other in near if _alike(wording, other)), default=None)
+            # With as many words, only the very same are alike.
+            marks = wording.marks
+            near = [
+                place
+                for n in range(least, most + 1)
+                if n != size and n in by_size
+                for place, other in by_size[n]
+                if marks & other.marks in (marks, other.marks) and _alike(wording, other)
+            ]
+            near += [in_any[loose]] if loose in in_any else []
+            twin = min(near, default=None)
         if twin is not None:
             twins.setdefault(twin, []).append(item.num)
             continue
-        same[exact] = len(kept)
+        in_order[ordered] = len(kept)
+        in_any.setdefault(loose, len(kept))
         by_size.setdefault(size, []).append((len(kept), wording))
         kept.append(item)
     kept += ranked[COMPARED_MAX:]
@@ -101,16 +115,19 @@ def diversify(
 def _wording(candidate: Candidate) -> _Wording:
     text = candidate.content
     read = _read if len(text) <= READ_CACHED_CHARACTERS_MAX else _read.__wrapped__
-    sequence, words, personal = read(text)
-    return _Wording(words, sequence, candidate.author if personal else None)
+    sequence, words, marks, personal = read(text)
+    return _Wording(words, sequence, marks, candidate.author if personal else None)
 
 
 @lru_cache(maxsize=READ_CACHED_MAX)
-def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], bool]:
-    """The words of a text in order and without, and whether it speaks of its author."""
-    sequence = tuple(_words(text.casefold())) or (text,)
+def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], int, bool]:
+    """The words of a text, in order and without, their marks, and whether it says I or we."""
+    sequence = tuple(words_of(text)) or (text,)
     words = frozenset(sequence)
-    return sequence, words, bool(words & _first_person)
+    marks = 0
+    for word in words:
+        marks |= 1 << hash(word) % MARKS
+    return sequence, words, marks, bool(words & _first_person)
 
 
 def forget() -> None:

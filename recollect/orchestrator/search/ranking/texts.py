@@ -11,6 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
+from recollect.orchestrator.embedding.words import words_of
+
 TRAITS_CHARACTERS_MAX = 2_000
 TRAITS_CACHED_MAX = 4_096
 OPENING_CHARACTERS_MAX = 40
@@ -204,6 +206,6 @@ def tells_time(content: str) -> bool:
 
 @lru_cache(maxsize=TRAITS_CACHED_MAX)
 def _tells_time(text: str) -> bool:
-    if not _time_words.isdisjoint(_words(text.lower())):
+    if not _time_words.isdisjoint(words_of(text)):
         return True
     return _digit(text) is not None and _time_number(text) is not None
