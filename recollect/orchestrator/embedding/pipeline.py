@@ -32,7 +32,7 @@ from recollect.protocol.errors import EmbedderUnavailable, RecollectError, Shutt
 
 log = structlog.get_logger()
 
-SLICE_BATCHES = 8  # a slice of a large call: enough that the threads never wait for the next one
+SLICE_BATCHES = 32  # a slice of a large call: enough that many of its texts are of like length
 CLOSE_WAIT_S_MAX = 5.0
 RETIRE_WAIT_S_MAX = 60.0
 
