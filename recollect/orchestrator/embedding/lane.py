@@ -201,7 +201,7 @@ class Lane:
         self._promised -= len(part)
         for item in new:
             self._wanted[item.key] = (item, set())
-        # A micro-batch is computed as wide as its longest text, so those of like length go together.
+        # A micro-batch is computed as wide as its longest text: those of like length go together.
         new.sort(key=lambda wanted: len(wanted.text))
         # Those that others wait for come first: they are the nearest to be done.
         asked = [*joined, *new]

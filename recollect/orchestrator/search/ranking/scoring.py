@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -63,11 +64,11 @@ def rank(
     columns |= _read(intent, candidates, weights)
     best = _best(columns, nums)[:limit]
     listed = {name: column[best].tolist() for name, column in columns.items() if column.any()}
+    values_of = zip(*listed.values(), strict=True) if listed else repeat((), len(best))
     # Adding up what is shown, in the order shown, makes the parts sum to the score exactly.
     return [
-        Ranked(int(num), sum(parts.values()), parts)
-        for place, num in enumerate(nums[best])
-        for parts in ({name: values[place] for name, values in listed.items()},)
+        Ranked(num, sum(values), dict(zip(listed, values, strict=True)))
+        for num, values in zip(nums[best].tolist(), values_of, strict=True)
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +10,10 @@ import faiss
 import structlog
 
 from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.yielding import yield_to_others
 
 log = structlog.get_logger()
 
-NICENESS = 10
 # While requests keep coming, the job is put off for at most this many pauses, and for at most that
 # many while patient ones are among them.
 PAUSES_MAX = 8
@@ -108,7 +107,7 @@ class Worker:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        _yield_to_others()
+        yield_to_others()
         faiss.omp_set_num_threads(self._threads)
         idle = False
         while True:
@@ -148,14 +147,6 @@ class Worker:
             if quiet or pauses >= PAUSES_MAX or self._stopping.is_set():
                 break
         return asked
-
-
-def _yield_to_others() -> None:
-    """Lower the priority of this thread alone, which Linux allows."""
-    try:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-    except OSError as error:
-        log.debug("The priority stays as it is.", action="start", reason=str(error))
 
 
 def remaining_s(deadline: float) -> float:

@@ -15,6 +15,8 @@ from pathlib import Path
 import apsw
 import structlog
 
+from recollect.orchestrator.yielding import yield_to_others
+
 log = structlog.get_logger()
 
 PROBLEMS_MAX = 5
@@ -107,6 +109,7 @@ class DamageCheck:
 
     def _look(self) -> None:
         assert self._connection is not None
+        yield_to_others()
         try:
             found = problems(self._connection)
         except apsw.InterruptError:
