@@ -101,7 +101,7 @@ class Drafting:
         """One item of a batch as the operation it stands for."""
         if namespace is not None and "namespace" not in item:
             item = {**item, "namespace": namespace}
-        if not item.keys().isdisjoint({"timeout", "idempotency_key"}):
+        if "timeout" in item or "idempotency_key" in item:
             raise InvalidArgument(
                 "timeout and idempotency_key belong to the batch, not to an item."
             )

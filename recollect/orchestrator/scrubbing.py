@@ -24,6 +24,7 @@ from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.lexical import LexicalIndex
+from recollect.orchestrator.search.lexical import forget_surroundings
 from recollect.orchestrator.search.ranking import forget_texts
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Storage
@@ -153,6 +154,7 @@ class Scrubbing:
     async def _scrub(self, nums: set[int] | None, mark: str) -> str | None:
         """Leave nothing of some memories, or of any that is gone; why not, if that failed."""
         forget_texts()
+        forget_surroundings()
         chosen = None if nums is None else np.array(sorted(nums), dtype=np.int64)
         for meaning in self._meanings.opened():
             meaning.embedding.forget()

@@ -3,7 +3,7 @@
 from recollect.orchestrator.search.lexical.fts5 import LEARN, Fts5Index
 from recollect.orchestrator.search.lexical.fts5_source import FITTING as FIND
 from recollect.orchestrator.search.lexical.interface import Hits, LexicalIndex, Matches
-from recollect.orchestrator.search.lexical.text import lexical_text
+from recollect.orchestrator.search.lexical.text import forget_surroundings, lexical_text
 from recollect.orchestrator.search.lexical.tsvector import TsvectorIndex
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "LexicalIndex",
     "Matches",
     "TsvectorIndex",
+    "forget_surroundings",
     "lexical_text",
 ]

@@ -43,11 +43,22 @@ def lexical_text(
     if around:
         beside = " ".join(around)
         parts.append(beside)
-        if not beside.isascii() or has_parts(beside):
-            parts += spelled_out(beside)
+        parts += _spelled_beside(beside)
     if moment_us is not None:
         parts.append(spoken_day(moment_us // DAY_US))
     return " ".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _spelled_beside(beside: str) -> tuple[str, ...]:
+    """The odd words of what surrounds a content, which is the same for many memories."""
+    plain = beside.isascii() and not has_parts(beside)
+    return () if plain else tuple(spelled_out(beside))
+
+
+def forget_surroundings() -> None:
+    """Forget what was remembered of the surroundings of memories."""
+    _spelled_beside.cache_clear()
 
 
 @lru_cache(maxsize=1024)
