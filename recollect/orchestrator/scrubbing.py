@@ -23,8 +23,7 @@ from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.off_loop import to_the_end
-from recollect.orchestrator.search.lexical import LexicalIndex
-from recollect.orchestrator.search.lexical import forget_surroundings
+from recollect.orchestrator.search.lexical import LexicalIndex, forget_surroundings
 from recollect.orchestrator.search.ranking import forget_texts
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Storage
