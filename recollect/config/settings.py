@@ -51,7 +51,8 @@ class StorageSettings(Struct, frozen=True):
     write_queue_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Writes that may wait for the writer; beyond it the answer is `overloaded`."))] = 4096
     page_cache_mb: Annotated[int, Meta(ge=1, le=65_536, description=(
-        "Memory in which a SQLite connection keeps pages of the database."))] = 64
+        "Memory in which the SQLite connection that writes keeps pages of the database; each "
+        "that reads has a quarter of it."))] = 64
     check_at_once_mb: Annotated[int, Meta(ge=0, le=1_048_576, description=(
         "All of a SQLite file is looked over for damage at each start: before anybody is served "
         "if it is no larger than this, else beside the first requests."))] = 64

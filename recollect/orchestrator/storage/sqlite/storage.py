@@ -41,6 +41,8 @@ from recollect.orchestrator.storage.sqlite.session import SqliteSession, damaged
 
 log = structlog.get_logger()
 
+READER_SHARE = 4
+
 
 class SqliteStorage:
     """A database file in the data folder."""
@@ -64,7 +66,9 @@ class SqliteStorage:
     ) -> None:
         self.path = folder / DATABASE_NAME
         self._loop = loop
-        self._page_cache_mb = page_cache_mb
+        # What a reader keeps is worth little: a commit of somebody else may end it, and what it
+        # has to read again mostly lies in the system's own cache.
+        self._reader_cache_mb = max(1, page_cache_mb // READER_SHARE)
         refuse_lost(self.path)
         with refusing_unreadable(self.path):
             writer_session = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=False)
@@ -74,7 +78,7 @@ class SqliteStorage:
         self.schema = apply_migrations(writer_session, migrations_folder)
         self._rewritten = rewrite_once(writer_session)
         # Used by the event loop's thread alone.
-        self._inline = SqliteSession(self.path, page_cache_mb=page_cache_mb, readonly=True)
+        self._inline = SqliteSession(self.path, page_cache_mb=self._reader_cache_mb, readonly=True)
         self._local = threading.local()
         self._sessions: list[SqliteSession] = []
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="storage-reader")
@@ -171,7 +175,7 @@ class SqliteStorage:
         laid out, and the check, unlike a search, does not notice that a writer has changed that.
         """
         try:
-            session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)
+            session = SqliteSession(self.path, page_cache_mb=self._reader_cache_mb, readonly=True)
             with contextlib.closing(session.connection):
                 return found_in(session.connection, quick=quick)
         except apsw.Error as error:
@@ -224,7 +228,8 @@ class SqliteStorage:
             raise damaged(self._damage.found)
         try:
             if session is None:
-                session = SqliteSession(self.path, page_cache_mb=self._page_cache_mb, readonly=True)
+                cache_mb = self._reader_cache_mb
+                session = SqliteSession(self.path, page_cache_mb=cache_mb, readonly=True)
                 self._local.session = session
                 self._sessions.append(session)
             session.execute_raw("BEGIN")
