@@ -18,7 +18,6 @@ WORDS_SHARED_MIN = 0.9
 WORDS_COMPARED_MIN = 10
 READ_CACHED_MAX = 2_048
 READ_CACHED_CHARACTERS_MAX = 1_000
-MARKS = 60
 
 _first_person = frozenset({"i", "my", "me", "mine", "we", "our", "us"})
 # A word of these makes another statement of the same words.
@@ -28,8 +27,8 @@ _telling = frozenset({"not", "no", "never", "t", "don", "isn", "won", "none", "w
 class _Wording(msgspec.Struct, frozen=True):
     words: frozenset[str]
     sequence: tuple[str, ...]
-    marks: int
-    """A bit for each word, some for several: what has not the bits of another has not its words."""
+    longest: str
+    """One of the words: a text that has not this one has not all of them."""
     author: str | None
 
 
@@ -56,13 +55,12 @@ def collapse(ranked: Sequence[Ranked], candidates: Mapping[int, Candidate]) -> l
         if twin is None and size >= WORDS_COMPARED_MIN:
             least, most = math.ceil(WORDS_SHARED_MIN * size), int(size / WORDS_SHARED_MIN)
             # With as many words, only the very same are alike.
-            marks = wording.marks
+            words, longest = wording.words, wording.longest
+            fewer = [pair for n in range(least, size) for pair in by_size.get(n, ())]
+            more = [pair for n in range(size + 1, most + 1) for pair in by_size.get(n, ())]
             near = [
-                place
-                for n in range(least, most + 1)
-                if n != size and n in by_size
-                for place, other in by_size[n]
-                if marks & other.marks in (marks, other.marks) and _alike(wording, other)
+                *(at for at, other in fewer if other.longest in words and _alike(wording, other)),
+                *(at for at, other in more if longest in other.words and _alike(wording, other)),
             ]
             near += [in_any[loose]] if loose in in_any else []
             twin = min(near, default=None)
@@ -115,19 +113,16 @@ def diversify(
 def _wording(candidate: Candidate) -> _Wording:
     text = candidate.content
     read = _read if len(text) <= READ_CACHED_CHARACTERS_MAX else _read.__wrapped__
-    sequence, words, marks, personal = read(text)
-    return _Wording(words, sequence, marks, candidate.author if personal else None)
+    sequence, words, longest, personal = read(text)
+    return _Wording(words, sequence, longest, candidate.author if personal else None)
 
 
 @lru_cache(maxsize=READ_CACHED_MAX)
-def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], int, bool]:
-    """The words of a text, in order and without, their marks, and whether it says I or we."""
+def _read(text: str) -> tuple[tuple[str, ...], frozenset[str], str, bool]:
+    """The words of a text, in order and without, the longest, and whether it says I or we."""
     sequence = tuple(words_of(text)) or (text,)
     words = frozenset(sequence)
-    marks = 0
-    for word in words:
-        marks |= 1 << hash(word) % MARKS
-    return sequence, words, marks, bool(words & _first_person)
+    return sequence, words, max(words, key=len), bool(words & _first_person)
 
 
 def forget() -> None:

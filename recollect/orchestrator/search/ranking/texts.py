@@ -14,7 +14,8 @@ import msgspec
 from recollect.orchestrator.embedding.words import words_of
 
 TRAITS_CHARACTERS_MAX = 2_000
-TRAITS_CACHED_MAX = 4_096
+TRAITS_KNOWN_MAX = 65_536
+TEXTS_CACHED_MAX = 4_096
 OPENING_CHARACTERS_MAX = 40
 PASSAGES_MAX = 32
 PASSAGE_WORDS_MIN = 3
@@ -38,11 +39,14 @@ _last_piece = re.compile(r"(?:^|[.!?,;:\n] ?)([^.!?,;:\n]*)$")
 _between_sentences = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\"')\]]*\s+|\n+")
 _words = re.compile(r"\w+").findall
 # A name begins with a capital within a sentence. What stands before it is looked at where one was
-# found: a pattern that looked back from every letter would take several times as long.
-_name_or_quotation = re.compile(r"[A-Z][\w'\u2019-]+|[\"\u201c][^\"\u201d]{2,60}[\"\u201d]").search
+# found: a pattern that looked back from every letter would take several times as long. It begins
+# with one class of characters, because a scan for that is fast.
+_name_or_quotation = re.compile(
+    r"[A-Z\"\u201c](?:(?<=[A-Z])[\w'\u2019-]+|(?<![A-Z])[^\"\u201d]{2,60}[\"\u201d])"
+).search
 _begins_sentence = frozenset(f"{mark} " for mark in '.!?:\u2026"\u201c')
 _myself = re.compile(r"I\b").match
-_number = re.compile(r"\d+").finditer
+_number = re.compile(r"\d+").match
 _digit = re.compile(r"\d").search
 _TIME_WORDS = """
 yesterday today tonight tomorrow ago last next recent recently just soon since until
@@ -87,7 +91,7 @@ def _unaddressed(text: str) -> str:
     return "".join((*kept, text[end:])) if kept else text
 
 
-_without_address = lru_cache(maxsize=TRAITS_CACHED_MAX)(_unaddressed)
+_without_address = lru_cache(maxsize=TEXTS_CACHED_MAX)(_unaddressed)
 
 
 def _closes(before: str, after: str) -> bool:
@@ -147,10 +151,20 @@ def passages(text: str) -> list[tuple[int, int]]:
 
 def traits(content: str) -> Traits:
     """The traits of a text, read from its beginning if it is long."""
-    return _traits(content[:TRAITS_CHARACTERS_MAX])
+    text = content[:TRAITS_CHARACTERS_MAX]
+    # By its hash, so that many are known without their texts being kept.
+    key = hash(text)
+    known = _known_traits.get(key)
+    if known is None:
+        if len(_known_traits) >= TRAITS_KNOWN_MAX:
+            _known_traits.clear()
+        known = _known_traits[key] = _traits(text)
+    return known
 
 
-@lru_cache(maxsize=TRAITS_CACHED_MAX)
+_known_traits: dict[int, Traits] = {}
+
+
 def _traits(text: str) -> Traits:
     plain = without_address(text)
     asking = 0
@@ -166,10 +180,13 @@ def _traits(text: str) -> Traits:
 def specifics(text: str) -> int:
     """How many names, quotations and numbers a text holds, up to two."""
     found = 0
-    for _ in _number(text):
+    digit = _digit(text)
+    while digit is not None:
         found += 1
         if found == 2:
             return 2
+        number = _number(text, digit.start())
+        digit = _digit(text, number.end()) if number else None
     named: str | None = None
     match = _name_or_quotation(text)
     while match is not None:
@@ -195,7 +212,8 @@ def _is_name(text: str, start: int) -> bool:
 
 def forget() -> None:
     """Forget the texts that were looked at."""
-    for cached in (_without_address, _traits, _tells_time):
+    _known_traits.clear()
+    for cached in (_without_address, _tells_time):
         cached.cache_clear()
 
 
@@ -204,7 +222,7 @@ def tells_time(content: str) -> bool:
     return _tells_time(content[:TRAITS_CHARACTERS_MAX])
 
 
-@lru_cache(maxsize=TRAITS_CACHED_MAX)
+@lru_cache(maxsize=TEXTS_CACHED_MAX)
 def _tells_time(text: str) -> bool:
     if not _time_words.isdisjoint(words_of(text)):
         return True
