@@ -99,7 +99,7 @@ def searched(memory: MemoryClient, url: str, calls: int) -> tuple[float, float]:
         for number in range(calls):
             query = text(randomness)
             asked = listed(embedder.embed_now([query])[0])
-            turns = [
+            turns: list[tuple[list[float], Callable[[], object]]] = [
                 (served, partial(memory.semantic_search, query, K)),
                 (bare, partial(connection.execute, BARE, (asked,))),
             ]
