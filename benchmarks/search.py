@@ -75,7 +75,7 @@ def asking(endpoint: str, call: Callable[[MemoryClient, Any], object], asked: li
     return lambda: ignore(call(client, next(turns)))
 
 
-def by_vector(client: MemoryClient, vector: list[float]) -> object:
+def by_vector(client: MemoryClient, vector: bytes) -> object:
     return client.semantic_search("-", K, vector=vector)
 
 
@@ -119,7 +119,7 @@ def large(size: int, place: Path) -> list[Row]:
     # Vectors of a light embedder lie unlike those of a model, so others take their place.
     replace_vectors(place / "data", itertools.chain.from_iterable(v for _, v in slices(size)))
     vectors = clustered(QUESTIONS, 2)
-    asked = [[float(x) for x in vector] for vector in vectors]
+    asked = [vector.tobytes() for vector in vectors]
     service.start()
     with MemoryClient(service.endpoint, timeout=60.0) as client:
         settle(client)
@@ -183,7 +183,7 @@ def with_model(place: Path) -> list[Row]:
 
     turns = itertools.cycle(questions)
     model_us = p50(latencies_us(lambda: ignore(embedder.embed_now([next(turns)])), CALLS // 2, 20))
-    vectors = [[float(x) for x in embedder.embed_now([question])[0]] for question in questions]
+    vectors = [embedder.embed_now([question])[0].tobytes() for question in questions]
     # As deep as recall asks.
     near_us = p50(
         latencies_us(
