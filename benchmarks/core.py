@@ -81,6 +81,8 @@ def writes(service: Service, place: Path) -> list[Row]:
         def measure() -> dict[str, float]:
             with echo_server(added) as echo_endpoint:
                 echo_us = p50(latencies_us(EchoClient(echo_endpoint, request).call, 2000))
+            with echo_server(added, place / f"echo{next(counter)}") as echo_endpoint:
+                writing_us = p50(latencies_us(EchoClient(echo_endpoint, request).call, 500))
             one_us = p50(latencies_us(lambda: raw_commit(1), 500))
             thousand_us = p50(latencies_us(lambda: raw_commit(1000), 10, warmup=2))
             add_us = p50(latencies_us(_adder(service.endpoint, 99), 500))
@@ -94,6 +96,7 @@ def writes(service: Service, place: Path) -> list[Row]:
             return {
                 "echo": echo_us,
                 "one": one_us,
+                "writing echo": writing_us,
                 "group": group,
                 "group/s": group * 1e6 / group_us,
                 "thousand/s": 1000e6 / thousand_us,
@@ -107,6 +110,15 @@ def writes(service: Service, place: Path) -> list[Row]:
     allowed = found["echo"] + 1.5 * found["one"]
     return [
         at_most("add_memory, p50", found["add"], allowed, 1.0, "µs", "echo + 1.5 raw commits"),
+        # Whoever sleeps through a commit is woken more slowly than a bare echo shows.
+        Row(
+            "add_memory, p50, beside one that only writes",
+            f"{found['add']:,.1f} µs",
+            f"echo with a raw commit {found['writing echo']:,.1f} µs",
+            found["add"] / found["writing echo"],
+            "shown",
+            True,
+        ),
         at_least(
             f"add_memory, {CLIENTS} clients",
             found["add/s"],

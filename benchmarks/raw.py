@@ -24,8 +24,13 @@ from recollect.orchestrator.storage.sqlite.schema import apply_migrations
 from recollect.orchestrator.storage.sqlite.session import SqliteSession
 from recollect.orchestrator.vectors import memory_vectors
 
+WRITTEN_DIMENSIONS = 256
 
-def _echo(bind: multiprocessing.connection.Connection, answer: dict[str, Any]) -> None:
+
+def _echo(
+    bind: multiprocessing.connection.Connection, answer: dict[str, Any], writes_to: Path | None
+) -> None:
+    raw = None if writes_to is None else RawStore(writes_to, WRITTEN_DIMENSIONS)
     socket = zmq.Context().socket(zmq.ROUTER)
     socket.bind("tcp://127.0.0.1:*")
     bind.send(socket.getsockopt_string(zmq.LAST_ENDPOINT))
@@ -34,17 +39,20 @@ def _echo(bind: multiprocessing.connection.Connection, answer: dict[str, Any]) -
     while True:
         peer, frame = socket.recv_multipart()
         request = decode(frame)
-        decode(request["body"])
+        body = decode(request["body"])
+        if raw is not None:
+            raw.commit([body["content"]])
         reply = {"v": 1, "id": request["id"], "now_ms": 0, "body": encode(answer)}
         socket.send_multipart([peer, encode(reply)])
 
 
 @contextmanager
-def echo_server(answer: dict[str, Any]) -> Iterator[str]:
-    """A process that decodes each request and encodes the same answer to it."""
+def echo_server(answer: dict[str, Any], writes_to: Path | None = None) -> Iterator[str]:
+    """A process that decodes each request and encodes the same answer to it; with a folder to write
+    to, it first commits what an add of the request's content would write, by hand."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
-        target=_echo, args=(theirs, answer), daemon=True
+        target=_echo, args=(theirs, answer, writes_to), daemon=True
     )
     process.start()
     try:
