@@ -265,6 +265,38 @@ def test_the_outbox_is_delivered_to_whoever_is_there(
     assert list(dict.fromkeys(contents)) == [str(n) for n in range(5)]
 
 
+def test_what_was_left_in_the_outbox_outlasts_that_nobody_is_there(
+    make: Make, servers: list[StandIn], tmp_path: Path
+) -> None:
+    path = tmp_path / "outbox.db"
+    for server in servers[:2]:
+        server.stop()
+    options: dict[str, Any] = {
+        "endpoints": endpoints(servers[:2]),
+        "outbox": path,
+        "timeouts": HASTY,
+        "retry": Retry(attempts_max=1, backoff_ms_max=100),
+    }
+    with MemoryClient(**options) as former:
+        for n in range(3):
+            answer: Any = former.add_memory(str(n))
+            assert answer["status"] == "queued"
+    caller = make(**options)
+    wait_for(lambda: healthy(caller) == [False, False], within_s=WAIT_S, what="both are found away")
+    for server in servers[:2]:
+        server.start()
+
+    def delivered() -> list[str]:
+        seen = [*servers[0].seen, *servers[1].seen]
+        return [s.body["content"] for s in seen if s.request.op == "add_memory"]
+
+    wait_for(lambda: len(delivered()) >= 3, within_s=WAIT_S, what="the delivery")
+    assert sorted(set(delivered())) == ["0", "1", "2"]
+    # And whom it found away is asked whether it is back, from the first call on at the latest.
+    assert caller.ask("get_memory", "m")["status"] == "success"
+    wait_for(lambda: all(healthy(caller)), within_s=WAIT_S, what="both are back")
+
+
 def probing() -> list[str]:
     return [thread.name for thread in threading.enumerate() if "probing" in thread.name]
 
