@@ -113,11 +113,19 @@ class OutboxFile:
         self._wall = wall
         self._items_max = items_max
         self._start()
-        forking.register(self)
+        forking.register_settling(self)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+
+    def before_fork(self) -> None:
+        # SQLite knows of each file which locks this process has on it. The child gets a copy of
+        # that, and not the locks: a transaction under way would seem to be its own, without end.
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._lock.release()
 
     def after_fork(self) -> None:
         forking.keep_unclosed(self._connection)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket as plain_socket
 import threading
 import time
@@ -17,6 +16,7 @@ import pytest
 from recollect.client import Breaker, MemoryClient, Pool, Retry, Timeouts
 from recollect.protocol import errors
 from recollect.protocol.envelope import Reply
+from tests.harness.children import wait_for_child
 from tests.harness.ports import free_port
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
@@ -374,18 +374,6 @@ def test_a_forked_child_has_connections_of_its_own() -> None:
             for name in ("parent", "child")
         }
         assert peers["parent"].isdisjoint(peers["child"])
-
-
-def wait_for_child(child: int) -> int:
-    give_up_at_s = time.monotonic() + WAIT_S
-    while time.monotonic() < give_up_at_s:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        threading.Event().wait(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    raise AssertionError("the child did not end")
 
 
 def test_many_clients_in_one_process_open_few_descriptors() -> None:

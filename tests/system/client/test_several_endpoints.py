@@ -19,12 +19,12 @@ import pytest
 from recollect.client import AsyncMemoryClient, MemoryClient, Retry, Timeouts
 from recollect.protocol.errors import ShuttingDown, Unreachable
 from tests.faults.polling import wait_for
+from tests.harness.children import wait_for_child
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.client.cutting_proxy import CuttingProxy
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo
 from tests.system.client.test_client_retries import PATIENT, executions
-from tests.system.client.test_client_transport import wait_for_child
 
 # Where nobody listens there is nothing to wait for.
 HASTY = Timeouts(connect_s=0.1)
