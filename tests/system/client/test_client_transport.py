@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket as plain_socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -388,6 +390,53 @@ def test_many_clients_in_one_process_open_few_descriptors() -> None:
         while len(os.listdir("/proc/self/fd")) > before + 15:
             assert time.monotonic() < give_up_at_s, "descriptors are left open"
             threading.Event().wait(0.02)
+
+
+FEW_DESCRIPTORS = """
+import asyncio, os, resource, sys
+from recollect.client import AsyncMemoryClient, MemoryClient
+from recollect.protocol.errors import Unreachable
+
+kind, endpoint = sys.argv[1:]
+runner = asyncio.Runner()
+
+def client():
+    if kind == "blocking":
+        return MemoryClient(endpoint).get_memory
+    asyncio_client = AsyncMemoryClient(endpoint)
+    return lambda name: runner.run(asyncio_client.get_memory(name))
+
+before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+def limit(count):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+first, second = client(), client()
+first("m")
+limit(max(map(int, os.listdir("/proc/self/fd"))))
+try:
+    second("m")
+except Unreachable as error:
+    assert "Too many open files" in str(error), error
+else:
+    sys.exit("there was a descriptor left")
+first("m")
+limit(before)
+assert second("m")["status"] == "success"
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_without_a_descriptor_left_a_call_fails_as_one_that_cannot_connect(kind: str) -> None:
+    with StandIn() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", FEW_DESCRIPTORS, kind, server.endpoint],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+        )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_large_payload_goes_and_comes_back_whole() -> None:
