@@ -100,7 +100,8 @@ class SansIoClient(Operations):
         timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
         raise_errors: raise a RecollectError on failure, or return its dict.
         outbox: path of a file that keeps writes while the orchestrator is away.
-        listeners: told of the circuit breaker's changes; they must be quick.
+        listeners: told of the circuit breaker's changes; they must be quick. What one raises is
+            logged under `recollect.client` and changes nothing else.
         """
         self._keys = keys_from(key_file)
         self.endpoints = endpoints_from(endpoint, endpoints, self._keys)
