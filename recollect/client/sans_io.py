@@ -260,13 +260,15 @@ class SansIoClient(Operations):
             new_id=self._planner.new_id,
         )
 
-    def _may_wait(self, operation: Operation[Any], call: Call) -> bool:
+    def _may_wait(self, operation: Operation[Any], call: Call, speaker: Speaker) -> bool:
         """Whether an operation can go through the outbox: a write that is safe to send again, that
-        may be written down, and that is not done under a lease, which is of the moment."""
+        may be written down, that is not done under a lease, which is of the moment, and not by
+        another's bearer key, which is not written down: the outbox delivers by the client's."""
         return (
             call.spec.access == "write"
             and call.spec.replay
-            and self._speaker.fence is None
+            and speaker.fence is None
+            and speaker.bearer == self._speaker.bearer
             and not holds_temporary(operation)
         )
 

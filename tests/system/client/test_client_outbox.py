@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from recollect.client import AsyncMemoryClient, MemoryClient, Retry, Timeouts
+from recollect.client.encoding import Speaker
 from recollect.protocol import errors
+from recollect.protocol.operations import AddMemory
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
 QUICK = Timeouts(connect_s=0.05)
@@ -202,3 +204,27 @@ def test_the_asyncio_client_has_the_same_outbox(tmp_path: Path) -> None:
     with StandIn() as server:
         asyncio.run(run(server))
         assert written(server) == ["0", "1", "2", "3"]
+
+
+def test_a_write_for_somebody_else_keeps_who_that_is(tmp_path: Path) -> None:
+    async def run(server: StandIn) -> None:
+        path = tmp_path / "outbox"
+        async with AsyncMemoryClient(
+            server.endpoint, outbox=path, agent_id="gateway", timeouts=QUICK
+        ) as client:
+            bob = Speaker(agent="bob", task="errand")
+            await client.call(AddMemory("at once"), speaker=bob)
+            await asyncio.to_thread(server.stop)
+            answer: Any = await client.call(AddMemory("later"), speaker=bob)
+            assert answer["status"] == "queued"
+            # The outbox writes no key down, and knows no lease: these are not for later.
+            for speaker in (Speaker(agent="eve", bearer="k"), Speaker(agent="eve", fence="work/7")):
+                with pytest.raises(errors.TransportError):
+                    await client.call(AddMemory("never", timeout=0.5), speaker=speaker)
+            server.start()
+            await client.flush_outbox(WAIT_S)
+
+    with StandIn() as server:
+        asyncio.run(run(server))
+        added = [seen.request for seen in server.seen if seen.request.op == "add_memory"]
+        assert [(request.agent, request.task) for request in added] == [("bob", "errand")] * 2
