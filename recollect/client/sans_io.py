@@ -179,6 +179,11 @@ class SansIoClient(Operations):
         return self._keys is not None
 
     @property
+    def has_outbox(self) -> bool:
+        """Whether writes may be answered with `queued`."""
+        return self._outbox is not None
+
+    @property
     def agent_id(self) -> str | None:
         """Who writes, as the client names itself."""
         return self._speaker.agent

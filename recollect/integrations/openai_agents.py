@@ -23,7 +23,7 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
 
 from recollect.client import AsyncMemoryClient
 from recollect.integrations import named_sessions
-from recollect.integrations.clients import Clients
+from recollect.integrations.clients import Clients, check_given
 from recollect.integrations.events import all_events, packed, unpacked
 from recollect.integrations.named_sessions import Owner
 from recollect.integrations.steps import Steps, afollow
@@ -72,6 +72,8 @@ class RecollectSession:
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._owner = Owner(user_id, APP, APP)
+        if memory is not None:
+            check_given(memory)
         self._memory = memory
         self._clients = Clients(endpoint, options)
 

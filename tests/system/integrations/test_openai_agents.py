@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from recollect import AsyncMemoryClient, MemoryClient
 from recollect.integrations.openai_agents import RecollectSession
-from recollect.protocol.errors import LimitExceeded
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
 
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -65,6 +66,15 @@ def test_a_runner_goes_on_where_the_conversation_was(endpoint: str) -> None:
     assert kinds == ["message", "function_call", "function_call_output", "message"]
     output, seen, items = asyncio.run(turn("And now?", [assistant_message("Still.")]))
     assert (output, seen, len(items)) == ("Still.", 5, 6)
+
+
+def test_a_client_whose_writes_may_wait_is_refused_at_once(endpoint: str, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with AsyncMemoryClient(endpoint, outbox=tmp_path / "outbox") as memory:
+            with pytest.raises(InvalidArgument, match="outbox"):
+                RecollectSession(fresh_name(), memory=memory)
+
+    asyncio.run(run())
 
 
 def test_the_sdks_own_session_and_ours_end_with_the_same_items(endpoint: str) -> None:
