@@ -115,8 +115,8 @@ class RecollectSession:
                 yield AppendEvent(found, {"items": packed(items)})
                 return
             except NotFound:
-                # It was cleared in between; what is added begins a new one.
-                continue
+                # It was cleared in between, or deleted; what is added begins a new one.
+                yield from named_sessions.release(self._owner, self.session_id, found)
         raise _too_busy()
 
     def _getting(self, limit: int | None) -> Steps[list[TResponseInputItem]]:
@@ -142,8 +142,10 @@ class RecollectSession:
                 # Only if nothing has changed since it was seen to be the last.
                 yield AppendEvent(found, {"popped": list(place)}, expected_version=version)
                 return cast("TResponseInputItem", item)
-            except (VersionConflict, NotFound):
+            except VersionConflict:
                 continue
+            except NotFound:
+                yield from named_sessions.release(self._owner, self.session_id, found)
         raise _too_busy()
 
     def _last_items(

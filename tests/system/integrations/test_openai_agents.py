@@ -246,6 +246,29 @@ def test_what_is_cleared_is_gone_from_the_store_and_the_name_is_free(endpoint: s
     asyncio.run(talk())
 
 
+def test_a_conversation_whose_session_was_deleted_by_its_id_begins_anew(endpoint: str) -> None:
+    user = fresh_name()
+
+    async def delete_all() -> None:
+        async with AsyncMemoryClient(endpoint) as client:
+            for session in (await client.list_sessions(user))["sessions"]:
+                await client.delete_session(session["id"])
+
+    async def talk() -> None:
+        talk = RecollectSession(fresh_name(), endpoint=endpoint, user_id=user)
+        await talk.add_items([message("old")])
+        await delete_all()
+        assert await talk.get_items() == []
+        assert await talk.pop_item() is None
+        await talk.add_items([message("new")])
+        await delete_all()
+        await talk.add_items([message("newest")])
+        assert said(await talk.get_items()) == ["newest"]
+        await talk.aclose()
+
+    asyncio.run(talk())
+
+
 def test_users_have_conversations_of_their_own(endpoint: str) -> None:
     async def talk() -> None:
         name = fresh_name()
