@@ -226,6 +226,8 @@ def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_known_one(
         ("storage:\n  readers: null\n", "storage.readers", "a whole number, 1 to 64, not null"),
         ("storage:\n  readers: 0\n", "storage.readers", "a whole number, 1 to 64, not 0"),
         ("storage:\n  idempotency_hours: 1\n", "storage.idempotency_hours", "24 to 8760, not 1"),
+        ("limits:\n  page_items_max: 999\n", "limits.page_items_max", "1000 to 100000, not 999"),
+        ("limits:\n  batch_items_max: 1\n", "limits.batch_items_max", "1000 to 1000000, not 1"),
         ("decay:\n  fade_threshold: 1\n", "decay.fade_threshold", "above 0, below 1, not 1"),
         ("gateway:\n  timeout_s: .nan\n", "gateway.timeout_s", "and finite, not nan"),
         ("gateway:\n  timeout_s: -.inf\n", "gateway.timeout_s", "and finite, not -inf"),
