@@ -14,6 +14,7 @@ from recollect.protocol.errors import InvalidArgument, LimitExceeded
 from recollect.protocol.operation import Operation, Spec
 
 PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
+"""As much as an orchestrator may be set to take; one that takes less refuses it itself."""
 NESTING_MAX = 32
 PLAIN = frozenset({str, int, float, bool, type(None)})
 

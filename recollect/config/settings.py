@@ -108,7 +108,8 @@ class LimitsSettings(Struct, frozen=True):
         "Items in one batch request."))] = 10_000
     page_items_max: Annotated[int, Meta(ge=1000, le=100_000, description=(
         "Items in one page of a list or search."))] = 1000
-    payload_bytes_max: Annotated[int, Meta(ge=1024, le=1_073_741_824, description=(
+    # No more than the clients and the gateway take, which do not know what is set here.
+    payload_bytes_max: Annotated[int, Meta(ge=1024, le=67_108_864, description=(
         "Bytes of one message, request or reply."))] = 67_108_864
     query_chars_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Characters in a search query."))] = 10_000

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recollect.config
+from recollect.client.encoding import PAYLOAD_BYTES_MAX
 from recollect.config import ConfigError, Problem, Settings, find_config, load
 from recollect.config.declarations import KEYS, SECTIONS, value_of
 from recollect.config.document import plain_value
@@ -227,6 +228,11 @@ def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_known_one(
         ("storage:\n  readers: 0\n", "storage.readers", "a whole number, 1 to 64, not 0"),
         ("storage:\n  idempotency_hours: 1\n", "storage.idempotency_hours", "24 to 8760, not 1"),
         ("limits:\n  page_items_max: 999\n", "limits.page_items_max", "1000 to 100000, not 999"),
+        (
+            f"limits:\n  payload_bytes_max: {PAYLOAD_BYTES_MAX + 1}\n",
+            "limits.payload_bytes_max",
+            f"a whole number, 1024 to {PAYLOAD_BYTES_MAX}, not {PAYLOAD_BYTES_MAX + 1}",
+        ),
         ("limits:\n  batch_items_max: 1\n", "limits.batch_items_max", "1000 to 1000000, not 1"),
         ("decay:\n  fade_threshold: 1\n", "decay.fade_threshold", "above 0, below 1, not 1"),
         ("gateway:\n  timeout_s: .nan\n", "gateway.timeout_s", "and finite, not nan"),
