@@ -276,8 +276,7 @@ class ClientSettings(Struct, frozen=True):
     endpoints: Annotated[tuple[str, ...], Meta(description=(
         "Where the orchestrators are, for the scheduler, the health manager and the gateway: "
         "several share one database and one Redis. Empty is the one that serves the data folder. "
-        "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it; as a "
-        "variable of its own it is JSON."))] = ()
+        "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it."))] = ()
 
 
 class LoggingSettings(Struct, frozen=True):
