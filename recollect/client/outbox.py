@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypedDict
 
 from recollect.client import forking
@@ -220,6 +220,7 @@ class OutboxFile:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
+            _make_private(self.path)
             connection = sqlite3.connect(
                 self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
@@ -238,6 +239,13 @@ class OutboxFile:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_FULL"):
             return StorageFull(f"The disk with the outbox {self.path} is full.")
         return StorageFailed(f"The outbox {self.path} cannot be used: {error}.")
+
+
+def _make_private(path: str) -> None:
+    """Make a file that only its owner may read, if there is none. SQLite gives its journal the same
+    permissions; what is wrong with the path it says itself."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _add_tasks(connection: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import stat
 import threading
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def test_what_is_refused_is_put_aside_with_its_reason(tmp_path: Path) -> None:
     file.refuse(head, errors.NotFound("no such parent"))
     assert file.counts() == (1, 1)
     assert contents(file) == [write("good").body]
+    file.close()
+
+
+def test_only_its_owner_may_read_what_waits(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        file = open_file(tmp_path / "outbox")
+        file.put(write("secret plan"), NOBODY)
+    finally:
+        os.umask(mask)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()] == [0o600]
     file.close()
 
 
