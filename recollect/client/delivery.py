@@ -11,6 +11,7 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -122,10 +123,14 @@ class Outbox:
         """Start delivering, unless that is under way."""
         with self._changed:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._deliver_all, name="recollect-outbox", daemon=True
                 )
-                self._thread.start()
+                # There may be no room for another thread: what waits is safe, and whoever comes
+                # next tries again.
+                with suppress(RuntimeError):
+                    thread.start()
+                    self._thread = thread
 
     def close(self) -> None:
         """Stop delivering; what waits stays in the file. Once is enough."""

@@ -6,6 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +230,29 @@ def test_a_write_for_somebody_else_keeps_who_that_is(tmp_path: Path) -> None:
         asyncio.run(run(server))
         added = [seen.request for seen in server.seen if seen.request.op == "add_memory"]
         assert [(request.agent, request.task) for request in added] == [("bob", "errand")] * 2
+
+
+@contextmanager
+def no_room_for_threads() -> Iterator[None]:
+    """Nobody has memory for a stack as large as this."""
+    threading.stack_size(2**47)
+    try:
+        yield
+    finally:
+        threading.stack_size(0)
+
+
+def test_a_thread_that_cannot_start_costs_no_write_and_the_next_one_delivers(
+    tmp_path: Path,
+) -> None:
+    with StandIn() as server:
+        with MemoryClient(server.endpoint, outbox=tmp_path / "outbox", timeouts=QUICK) as client:
+            server.stop()
+            with no_room_for_threads():
+                answer: Any = client.add_memory("kept")
+            assert answer["status"] == "queued"
+            server.start()
+            answer = client.add_memory("behind it")
+            assert answer["status"] == "queued"
+            assert client.flush_outbox(WAIT_S)["queued"] == 0
+        assert written(server) == ["kept", "behind it"]

@@ -24,6 +24,7 @@ from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.client.cutting_proxy import CuttingProxy
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo
+from tests.system.client.test_client_outbox import no_room_for_threads
 from tests.system.client.test_client_retries import PATIENT, executions
 
 # Where nobody listens there is nothing to wait for.
@@ -321,6 +322,29 @@ def test_who_is_away_is_probed_only_as_long_as_it_is_and_the_client_is_there(
     del client
     gc.collect()
     wait_for(lambda: not probing(), within_s=WAIT_S, what="no client to probe for")
+
+
+def test_without_room_for_a_thread_calls_go_on_and_a_later_one_probes(
+    servers: list[StandIn],
+) -> None:
+    with MemoryClient(
+        endpoints=endpoints(servers[:2]), timeouts=HASTY, retry=Retry(attempts_max=1)
+    ) as client:
+        servers[0].stop()
+        with no_room_for_threads():
+            for n in range(4):
+                assert client.get_memory(str(n))["status"] == "success"
+        servers[1].stop()
+        with pytest.raises(Unreachable):
+            client.get_memory("nobody")
+        for server in servers[:2]:
+            server.start()
+
+        def all_are_back() -> bool:
+            found = client.get_circuit_breaker_status()["endpoints"]
+            return all(one["healthy"] for one in found)
+
+        wait_for(all_are_back, within_s=WAIT_S, what="both are back")
 
 
 def test_a_forked_child_finds_all_of_them_for_itself(servers: list[StandIn]) -> None:
