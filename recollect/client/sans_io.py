@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from msgspec.structs import replace
 
+from recollect.client.bounds import check_seconds, check_settings
 from recollect.client.calling import Plan, Planner, Plans
-from recollect.client.encoding import Call, Speaker, check_seconds, prepare
+from recollect.client.encoding import Call, Speaker, prepare
 from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
 from recollect.client.making import Making
@@ -109,8 +110,11 @@ class SansIoClient(Operations):
         self.endpoint = SEPARATOR.join(self.endpoints)
         """The same as one text."""
         self.raise_errors = raise_errors
-        self._timeouts = timeouts or Timeouts()
-        self._retry = retry or Retry()
+        self._timeouts = Timeouts() if timeouts is None else timeouts
+        self._retry = Retry() if retry is None else retry
+        breaker = Breaker() if breaker is None else breaker
+        pool = Pool() if pool is None else pool
+        check_settings(self._timeouts, self._retry, breaker, pool)
         timeout_s = self._timeouts.call_s if timeout is None else timeout
         check_seconds("timeout", timeout_s)
         # Exchanged as a whole: a call in another thread takes all of it from one moment.
@@ -129,8 +133,8 @@ class SansIoClient(Operations):
             self._timeouts,
             timeout_s,
             self._retry,
-            breaker or Breaker(),
-            pool or Pool(),
+            breaker,
+            pool,
             tuple(listeners),
             self._clock,
             self._randomness,
