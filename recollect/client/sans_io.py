@@ -99,7 +99,8 @@ class SansIoClient(Operations):
         agent_id, session_id: who writes, and the session that new memories belong to.
         task_id: the task that the work is done for; the audit keeps it with every change.
         timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
-        raise_errors: raise a RecollectError on failure, or return its dict.
+        raise_errors: raise a RecollectError on failure, or return its dict. What is no single
+            call raises either way: `subscribe`, `flush_outbox` and `outbox_status`.
         outbox: path of a file that keeps writes while the orchestrator is away.
         listeners: told of the circuit breaker's changes; they must be quick. What one raises is
             logged under `recollect.client` and changes nothing else.
