@@ -16,7 +16,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from recollect.client import forking
-from recollect.client.calling import Notice, backoff_s, read_answer
+from recollect.client.calling import Notice, pause_after_s, read_answer
 from recollect.client.encoding import Call, Speaker, frame_of
 from recollect.client.outbox import Item, OutboxFile, OutboxStatus, Queued
 from recollect.client.server_clock import ServerClock
@@ -153,7 +153,7 @@ class Outbox:
                 except RecollectError as error:
                     self._last_error = error
                     attempt += 1
-                    pause_s = backoff_s(self._retry, attempt, self._randomness)
+                    pause_s = pause_after_s(error, attempt, self._retry, self._randomness)
                 if pause_s is None:
                     return
                 if pause_s:

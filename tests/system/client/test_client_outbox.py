@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +116,31 @@ def test_what_the_server_refuses_is_put_aside_and_does_not_stop_the_rest(tmp_pat
             codes = {error["code"] for report in reports for error in report["errors"]}
             assert "not_found" in codes
         assert written(server) == ["one", "bad", "two"]
+
+
+def test_delivery_waits_as_long_as_the_server_asks(tmp_path: Path) -> None:
+    came_at_s: list[float] = []
+
+    def limited(server: StandIn, seen: Seen) -> None:
+        came_at_s.append(time.monotonic())
+        if len(came_at_s) == 1:
+            server.refuse(seen, errors.RateLimited("too many", retry_after_ms=300))
+        else:
+            echo(server, seen)
+
+    with StandIn(limited) as server:
+        server.stop()
+        with MemoryClient(
+            server.endpoint,
+            outbox=tmp_path / "outbox",
+            timeouts=QUICK,
+            retry=Retry(backoff_ms=5, backoff_ms_max=10),
+        ) as client:
+            client.add_memory("text")
+            server.start()
+            assert client.flush_outbox(WAIT_S)["queued"] == 0
+    assert len(came_at_s) == 2
+    assert came_at_s[1] - came_at_s[0] >= 0.3
 
 
 def test_flushing_in_vain_ends_with_its_timeout(tmp_path: Path) -> None:
