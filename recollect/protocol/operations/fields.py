@@ -56,6 +56,7 @@ ExpectedVersion = Annotated[
     Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None,
     Meta(description="Refuse with version_conflict unless this is the present version."),
 ]
+DryRun = Annotated[bool, Meta(description="Only say what would be done.")]
 MinSeq = Annotated[
     Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | None,
     Meta(
