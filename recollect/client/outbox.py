@@ -109,7 +109,8 @@ class OutboxFile:
         wall: Callable[[], float],
         items_max: int = OUTBOX_ITEMS_MAX,
     ) -> None:
-        self.path = os.fspath(path)
+        # The folder may be another one when the file is first used.
+        self.path = os.path.abspath(os.fsdecode(path))
         self._wall = wall
         self._items_max = items_max
         self._start()

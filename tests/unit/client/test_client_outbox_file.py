@@ -96,6 +96,18 @@ def test_only_its_owner_may_read_what_waits(tmp_path: Path) -> None:
     file.close()
 
 
+def test_a_relative_path_is_below_the_folder_in_which_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    file = open_file(Path("outbox"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file.put(write("x"), NOBODY)
+    assert (tmp_path / "outbox").exists()
+    file.close()
+
+
 def test_two_files_on_one_path_share_one_queue(tmp_path: Path) -> None:
     one, two = open_file(tmp_path / "outbox"), open_file(tmp_path / "outbox")
     one.put(write("a"), NOBODY)
