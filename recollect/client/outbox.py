@@ -118,15 +118,19 @@ class OutboxFile:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
+        # Whether the lock is held for a fork. Touched only by the thread that forks.
+        self._settled = False
         self._connection: sqlite3.Connection | None = None
 
     def before_fork(self) -> None:
         # SQLite knows of each file which locks this process has on it. The child gets a copy of
         # that, and not the locks: a transaction under way would seem to be its own, without end.
-        self._lock.acquire()
+        # Not for ever: a signal handler may fork in the middle of a transaction of its own thread.
+        self._settled = self._lock.acquire(timeout=BUSY_TIMEOUT_S)
 
     def after_fork_in_parent(self) -> None:
-        self._lock.release()
+        if self._settled:
+            self._lock.release()
 
     def after_fork(self) -> None:
         forking.keep_unclosed(self._connection)
