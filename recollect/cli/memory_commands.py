@@ -16,7 +16,6 @@ from recollect.cli.memory_views import show_count, show_history, show_memories, 
 from recollect.cli.output import clean, err, note, out, print_json
 from recollect.cli.whole_ids import memory_id_from
 from recollect.client import MemoryClient
-from recollect.protocol.errors import LimitExceeded
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import MemoriesListed
 
@@ -184,21 +183,14 @@ def _all_pages(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     total = client.count(namespace=namespace, memory_type=memory_type)["count"]
-    memories, cursor, items = [], None, PAGE_ITEMS
+    memories, cursor = [], None
     columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("reading", total=total)
         while True:
-            try:
-                page = client.list_memories(
-                    namespace=namespace, memory_type=memory_type, limit=items, cursor=cursor
-                )
-            except LimitExceeded as error:
-                allowed = error.details.get("maximum", items)
-                if allowed >= items:
-                    raise
-                items = allowed
-                continue
+            page = client.list_memories(
+                namespace=namespace, memory_type=memory_type, limit=PAGE_ITEMS, cursor=cursor
+            )
             memories += page["memories"]
             progress.advance(task, page["count"])
             cursor = page["cursor"]

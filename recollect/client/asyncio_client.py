@@ -67,11 +67,11 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
         # An answer has the shape that the operation promises; that is not checked again here.
         answer: Any
         try:
-            call = self._prepare(operation)
-            if self._outbox is None or not self._may_wait(operation, call):
-                answer = await self._run(call, speaker or self._speaker)
+            call, speaker = self._prepare(operation), speaker or self._speaker
+            if self._outbox is None or not self._may_wait(operation, call, speaker):
+                answer = await self._run(call, speaker)
             else:
-                answer = await self._write(call, self._outbox)
+                answer = await self._write(call, speaker, self._outbox)
         except RecollectError as error:
             if self.raise_errors:
                 raise
@@ -104,7 +104,7 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             return await self._follow(planner.going_on(call, speaker, begun, answer))
         return answer
 
-    async def _write(self, call: Call, outbox: Outbox) -> dict[str, Any] | Queued:
+    async def _write(self, call: Call, speaker: Speaker, outbox: Outbox) -> dict[str, Any] | Queued:
         """Write now, or through the outbox: behind what waits there, or if there is no answer."""
         from asyncio import to_thread
 
@@ -112,11 +112,11 @@ class AsyncMemoryClient(SansIoClient, Awaiting):
             raise closed()
         if await to_thread(outbox.is_empty):
             try:
-                return await self._run(call, self._speaker)
+                return await self._run(call, speaker)
             except TransportError as error:
                 if not must_wait(error):
                     raise
-        return await to_thread(outbox.put, call, self._speaker)
+        return await to_thread(outbox.put, call, speaker)
 
     async def _follow(self, plan: Plan) -> dict[str, Any]:
         request = self._request

@@ -12,7 +12,7 @@ from weakref import WeakSet, ref
 import msgspec
 
 from recollect.client.calling import Attempt, Outcome, Pause, Plan, Planner
-from recollect.client.encoding import Call
+from recollect.client.encoding import Call, Speaker
 from recollect.client.methods import Blocking
 from recollect.client.reporting import once, source_name
 from recollect.client.sans_io import SansIoClient, must_wait, no_outbox
@@ -61,27 +61,29 @@ class MemoryClient(SansIoClient, Blocking):
         # An answer has the shape that the operation promises; that is not checked again here.
         answer: Any
         try:
-            call = self._prepare(operation)
-            if self._outbox is None or not self._may_wait(operation, call):
-                answer = self._run(call)
+            call, speaker = self._prepare(operation), self._speaker
+            if self._outbox is None or not self._may_wait(operation, call, speaker):
+                answer = self._run(call, speaker)
             else:
-                answer = self._write(call, self._outbox)
+                answer = self._write(call, speaker, self._outbox)
         except RecollectError as error:
             if self.raise_errors:
                 raise
             answer = error.reply()
         return answer  # type: ignore[no-any-return]
 
-    def _run(self, call: Call) -> dict[str, Any]:
+    def _run(self, call: Call, speaker: Speaker) -> dict[str, Any]:
         single = self._single
-        answer = self._follow(self._plan(call)) if single is None else self._attempt(single, call)
+        if single is None:
+            answer = self._follow(self._planner.plan(call, speaker))
+        else:
+            answer = self._attempt(single, call, speaker)
         if self._errors.waiting:
             self._report_errors()
         return answer
 
-    def _attempt(self, planner: Planner, call: Call) -> dict[str, Any]:
+    def _attempt(self, planner: Planner, call: Call, speaker: Speaker) -> dict[str, Any]:
         """Carry out a call; a plan is followed only if its first attempt fails."""
-        speaker = self._speaker
         begun = planner.begin(call, speaker)
         outcome: Outcome
         try:
@@ -96,17 +98,17 @@ class MemoryClient(SansIoClient, Blocking):
             return self._follow(planner.going_on(call, speaker, begun, answer))
         return answer
 
-    def _write(self, call: Call, outbox: Outbox) -> dict[str, Any] | Queued:
+    def _write(self, call: Call, speaker: Speaker, outbox: Outbox) -> dict[str, Any] | Queued:
         """Write now, or through the outbox: behind what waits there, or if there is no answer."""
         if self._closing.is_set():
             raise closed()
         if outbox.is_empty():
             try:
-                return self._run(call)
+                return self._run(call, speaker)
             except TransportError as error:
                 if not must_wait(error):
                     raise
-        return outbox.put(call, self._speaker)
+        return outbox.put(call, speaker)
 
     def _follow(self, plan: Plan) -> dict[str, Any]:
         request = self._transport.request
@@ -180,7 +182,7 @@ class MemoryClient(SansIoClient, Blocking):
         )
         if from_seq is None:
             # Whatever is written from here on comes behind this.
-            present = self._run(self._prepare(wanted))
+            present = self._run(self._prepare(wanted), self._speaker)
             wanted = msgspec.structs.replace(wanted, after_seq=present["next_seq"])
         line = self._making.one_line(self._fleet, self.endpoint)
         subscription = Subscription(self._follower(wanted), line)

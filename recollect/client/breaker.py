@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pybreaker
 
 from recollect.client import forking
+from recollect.client.listening import Heeded
 from recollect.client.settings import Breaker
 from recollect.protocol.errors import (
     CircuitOpen,
@@ -132,22 +133,22 @@ class CircuitGuard:
         self._name = name
         self._on_open = on_open
         self._clock = clock
-        self._start(listeners)
+        self._listeners = [Heeded(listener) for listener in listeners]
+        self._start()
         forking.register(self)
 
-    def _start(self, listeners: Sequence[Any]) -> None:
+    def _start(self) -> None:
         # Re-entrant, because listeners run under it and may ask for the status.
         self._lock = threading.RLock()
         self._counters = pybreaker.CircuitMemoryStorage(pybreaker.STATE_CLOSED)
         self._circuit = pybreaker.CircuitBreaker(
             fail_max=self._settings.fail_max,
             reset_timeout=self._settings.reset_timeout_s,
-            listeners=listeners,
+            listeners=self._listeners,
             state_storage=self._counters,
             throw_new_error_on_trip=False,
             name=self._name,
         )
-        self._listening = bool(listeners)
         # The permit whose report counts: one that all calls share while the circuit is closed,
         # the probe's while it is half-open, none while it is open. A call that was admitted
         # before the last change of state holds another one, and so changes nothing any more.
@@ -160,7 +161,7 @@ class CircuitGuard:
         self._last_error: str | None = None
 
     def after_fork(self) -> None:
-        self._start(self._circuit.listeners)
+        self._start()
 
     @property
     def is_closed(self) -> bool:
@@ -175,8 +176,8 @@ class CircuitGuard:
     def admit(self) -> Permit:
         """Leave to make one call; raises CircuitOpen at once where there is none."""
         permit = self._shared or self._probe()
-        if self._listening:
-            for listener in self._circuit.listeners:
+        if self._listeners:
+            for listener in self._listeners:
                 listener.before_call(self._circuit, self.admit)
         return permit
 
@@ -202,7 +203,7 @@ class CircuitGuard:
         )
 
     def _succeeded(self, permit: Permit) -> None:
-        if self._shared is permit and not self._counters.counter and not self._listening:
+        if self._shared is permit and not self._counters.counter and not self._listeners:
             return
         with self._lock:
             if self._live is not permit:
@@ -210,7 +211,7 @@ class CircuitGuard:
             self._counters.reset_counter()
             if self._shared is None:
                 self._close()
-        for listener in self._circuit.listeners:
+        for listener in self._listeners:
             listener.success(self._circuit)
 
     def _failed(self, permit: Permit, error: BaseException) -> None:
@@ -228,7 +229,7 @@ class CircuitGuard:
                 opened = True
         if opened and self._on_open is not None:
             self._on_open(CircuitOpen(f"The circuit breaker opened. The last error was: {error}"))
-        for listener in self._circuit.listeners:
+        for listener in self._listeners:
             listener.failure(self._circuit, error)
 
     def _abandoned(self, permit: Permit) -> None:

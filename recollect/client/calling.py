@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from recollect.client.breaker import CircuitGuard, Permit
 
 UNREACHABLE_ATTEMPTS_MAX = 2
+# Whoever asks for more is asked again after this.
+ASKED_PAUSE_S_MAX = 3600.0
 
 
 class Attempt(NamedTuple):
@@ -207,10 +209,17 @@ def pause_before_retry_s(
         attempts_max = min(attempts_max, UNREACHABLE_ATTEMPTS_MAX)
     if attempt >= attempts_max:
         return None
+    return pause_after_s(error, attempt, retry, randomness)
+
+
+def pause_after_s(
+    error: RecollectError, attempt: int, retry: Retry, randomness: random.Random
+) -> float:
+    """The pause after an error, when there is to be another attempt: no shorter than was asked."""
     pause_s = backoff_s(retry, attempt, randomness)
     asked_ms = error.details.get("retry_after_ms")
     if isinstance(asked_ms, int | float):
-        pause_s = max(pause_s, float(asked_ms) / 1000)
+        pause_s = max(pause_s, min(float(asked_ms) / 1000, ASKED_PAUSE_S_MAX))
     return pause_s
 
 

@@ -11,11 +11,12 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from recollect.client import forking
-from recollect.client.calling import Notice, backoff_s, read_answer
+from recollect.client.calling import Notice, pause_after_s, read_answer
 from recollect.client.encoding import Call, Speaker, frame_of
 from recollect.client.outbox import Item, OutboxFile, OutboxStatus, Queued
 from recollect.client.server_clock import ServerClock
@@ -122,10 +123,14 @@ class Outbox:
         """Start delivering, unless that is under way."""
         with self._changed:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._deliver_all, name="recollect-outbox", daemon=True
                 )
-                self._thread.start()
+                # There may be no room for another thread: what waits is safe, and whoever comes
+                # next tries again.
+                with suppress(RuntimeError):
+                    thread.start()
+                    self._thread = thread
 
     def close(self) -> None:
         """Stop delivering; what waits stays in the file. Once is enough."""
@@ -148,7 +153,7 @@ class Outbox:
                 except RecollectError as error:
                     self._last_error = error
                     attempt += 1
-                    pause_s = backoff_s(self._retry, attempt, self._randomness)
+                    pause_s = pause_after_s(error, attempt, self._retry, self._randomness)
                 if pause_s is None:
                     return
                 if pause_s:

@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
+from recollect.client.bounds import check_seconds
 from recollect.protocol.envelope import IDEMPOTENCY_KEY_CHARS_MAX, PROTOCOL_VERSION, Request
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 from recollect.protocol.operation import Operation, Spec
 
 PAYLOAD_BYTES_MAX = 64 * 1024 * 1024
+"""As much as an orchestrator may be set to take; one that takes less refuses it itself."""
 NESTING_MAX = 32
 PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -159,15 +161,6 @@ def _check_options(timeout_s: object, key: object) -> None:
         raise InvalidArgument(
             f"idempotency_key must be a text of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters.",
             field="idempotency_key",
-        )
-
-
-def check_seconds(name: str, value: object) -> None:
-    """Refuse what is not a positive, finite number of seconds."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < float("inf"):  # type: ignore[operator]
-        raise InvalidArgument(
-            f"{name} must be a positive number of seconds, not {value!r}.", field=name
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recollect.client.calling import Attempt, Notice, backoff_s, read_answer
+from recollect.client.calling import Attempt, Notice, pause_after_s, read_answer
 from recollect.client.encoding import Call, Speaker, frame_of, prepare
 from recollect.client.server_clock import ServerClock
 from recollect.client.settings import Retry
@@ -108,8 +108,4 @@ class Follower:
         if not error.retryable:
             raise error
         self._failed = min(ATTEMPTS_COUNTED_MAX, self._failed + 1)
-        pause_s = backoff_s(self._retry, self._failed, self._randomness)
-        asked_ms = error.details.get("retry_after_ms")
-        if isinstance(asked_ms, int | float):
-            pause_s = max(pause_s, float(asked_ms) / 1000)
-        return pause_s
+        return pause_after_s(error, self._failed, self._retry, self._randomness)

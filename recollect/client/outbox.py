@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypedDict
 
 from recollect.client import forking
@@ -109,15 +109,28 @@ class OutboxFile:
         wall: Callable[[], float],
         items_max: int = OUTBOX_ITEMS_MAX,
     ) -> None:
-        self.path = os.fspath(path)
+        # The folder may be another one when the file is first used.
+        self.path = os.path.abspath(os.fsdecode(path))
         self._wall = wall
         self._items_max = items_max
         self._start()
-        forking.register(self)
+        forking.register_settling(self)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
+        # Whether the lock is held for a fork. Touched only by the thread that forks.
+        self._settled = False
         self._connection: sqlite3.Connection | None = None
+
+    def before_fork(self) -> None:
+        # SQLite knows of each file which locks this process has on it. The child gets a copy of
+        # that, and not the locks: a transaction under way would seem to be its own, without end.
+        # Not for ever: a signal handler may fork in the middle of a transaction of its own thread.
+        self._settled = self._lock.acquire(timeout=BUSY_TIMEOUT_S)
+
+    def after_fork_in_parent(self) -> None:
+        if self._settled:
+            self._lock.release()
 
     def after_fork(self) -> None:
         forking.keep_unclosed(self._connection)
@@ -212,6 +225,7 @@ class OutboxFile:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
+            _make_private(self.path)
             connection = sqlite3.connect(
                 self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
@@ -230,6 +244,13 @@ class OutboxFile:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_FULL"):
             return StorageFull(f"The disk with the outbox {self.path} is full.")
         return StorageFailed(f"The outbox {self.path} cannot be used: {error}.")
+
+
+def _make_private(path: str) -> None:
+    """Make a file that only its owner may read, if there is none. SQLite gives its journal the same
+    permissions; what is wrong with the path it says itself."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _add_tasks(connection: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""The half of a client that does no I/O: its settings, who it speaks for, breaker and plans."""
+"""The half of a client that does no I/O: its settings, breaker and plans."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ import random
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
+from recollect.client.bounds import check_seconds, check_settings
 from recollect.client.calling import Plan, Planner, Plans
-from recollect.client.encoding import Call, Speaker, check_seconds, prepare
+from recollect.client.encoding import Call, Speaker, prepare
 from recollect.client.endpoints import SEPARATOR, endpoints_from, named
 from recollect.client.keys import keys_from
 from recollect.client.making import Making
 from recollect.client.methods import Operations
 from recollect.client.reporting import ErrorBuffer
 from recollect.client.server_clock import ServerClock
-from recollect.client.settings import (
-    Breaker,
-    Pool,
-    Retry,
-    Timeouts,
-    bearer_or_default,
-)
-from recollect.protocol.envelope import BEARER_CHARS_MAX, NAME_CHARS_MAX
-from recollect.protocol.errors import InvalidArgument, RecollectError, TransportError, Unsupported
+from recollect.client.settings import Breaker, Pool, Retry, Timeouts, bearer_or_default
+from recollect.client.speaking import Speaking
+from recollect.protocol.errors import RecollectError, TransportError, Unsupported
 from recollect.protocol.operation import Operation
 from recollect.protocol.operations.sessions import holds_temporary
 
@@ -42,27 +35,7 @@ if TYPE_CHECKING:
     from recollect.protocol.operations import ReadChanges
 
 
-class AgentSet(TypedDict):
-    status: str
-    agent_id: str | None
-
-
-class SessionSet(TypedDict):
-    status: str
-    session_id: str | None
-
-
-class TaskSet(TypedDict):
-    status: str
-    task_id: str | None
-
-
-class FenceSet(TypedDict):
-    status: str
-    fence: str | None
-
-
-class SansIoClient(Operations):
+class SansIoClient(Speaking, Operations):
     """What both clients share. Use `MemoryClient` or `AsyncMemoryClient`."""
 
     def __init__(
@@ -98,9 +71,11 @@ class SansIoClient(Operations):
         agent_id, session_id: who writes, and the session that new memories belong to.
         task_id: the task that the work is done for; the audit keeps it with every change.
         timeout: seconds for a call with its retries, instead of `timeouts.call_s` (10).
-        raise_errors: raise a RecollectError on failure, or return its dict.
+        raise_errors: raise a RecollectError on failure, or return its dict. What is no single
+            call raises either way: `subscribe`, `flush_outbox` and `outbox_status`.
         outbox: path of a file that keeps writes while the orchestrator is away.
-        listeners: told of the circuit breaker's changes; they must be quick.
+        listeners: told of the circuit breaker's changes; they must be quick. What one raises is
+            logged under `recollect.client` and changes nothing else.
         """
         self._keys = keys_from(key_file)
         self.endpoints = endpoints_from(endpoint, endpoints, self._keys)
@@ -108,17 +83,14 @@ class SansIoClient(Operations):
         self.endpoint = SEPARATOR.join(self.endpoints)
         """The same as one text."""
         self.raise_errors = raise_errors
-        self._timeouts = timeouts or Timeouts()
-        self._retry = retry or Retry()
+        self._timeouts = Timeouts() if timeouts is None else timeouts
+        self._retry = Retry() if retry is None else retry
+        breaker = Breaker() if breaker is None else breaker
+        pool = Pool() if pool is None else pool
+        check_settings(self._timeouts, self._retry, breaker, pool)
         timeout_s = self._timeouts.call_s if timeout is None else timeout
         check_seconds("timeout", timeout_s)
-        # Exchanged as a whole: a call in another thread takes all of it from one moment.
-        self._speaker = Speaker(
-            _checked_name("agent_id", agent_id),
-            _checked_name("session_id", session_id),
-            _checked_name("task_id", task_id),
-            bearer=_checked_bearer(bearer_or_default(bearer)),
-        )
+        self._speak_as(agent_id, session_id, task_id, bearer_or_default(bearer))
         self._clock = time.monotonic
         self._randomness = random.SystemRandom()
         self._server_clock = ServerClock(self._clock, time.time)
@@ -128,8 +100,8 @@ class SansIoClient(Operations):
             self._timeouts,
             timeout_s,
             self._retry,
-            breaker or Breaker(),
-            pool or Pool(),
+            breaker,
+            pool,
             tuple(listeners),
             self._clock,
             self._randomness,
@@ -178,51 +150,9 @@ class SansIoClient(Operations):
         return self._keys is not None
 
     @property
-    def agent_id(self) -> str | None:
-        """Who writes, as the client names itself."""
-        return self._speaker.agent
-
-    @property
-    def session_id(self) -> str | None:
-        """The session that new memories belong to."""
-        return self._speaker.session
-
-    @property
-    def task_id(self) -> str | None:
-        """The task that the work is done for."""
-        return self._speaker.task
-
-    def set_agent_id(self, agent_id: str | None) -> AgentSet:
-        """Name who writes from now on; None for nobody."""
-        self._speaker = replace(self._speaker, agent=_checked_name("agent_id", agent_id))
-        return {"status": "success", "agent_id": agent_id}
-
-    def set_session_id(self, session_id: str | None) -> SessionSet:
-        """Name the session that new memories belong to from now on; None for no session."""
-        self._speaker = replace(self._speaker, session=_checked_name("session_id", session_id))
-        return {"status": "success", "session_id": session_id}
-
-    def set_task_id(self, task_id: str | None) -> TaskSet:
-        """Name the task that the work is done for from now on; None for no task."""
-        self._speaker = replace(self._speaker, task=_checked_name("task_id", task_id))
-        return {"status": "success", "task_id": task_id}
-
-    @property
-    def fence(self) -> str | None:
-        """The lease under which it writes, as `name/token`."""
-        return self._speaker.fence
-
-    def set_fence(self, name: str, token: int) -> FenceSet:
-        """Write under a lease from now on: what comes after the lease was given to somebody else
-        is refused with `lease_lost`, and has no effect."""
-        fence = _checked_name("fence", f"{name}/{token}")
-        self._speaker = replace(self._speaker, fence=fence)
-        return {"status": "success", "fence": fence}
-
-    def clear_fence(self) -> FenceSet:
-        """Write under no lease from now on."""
-        self._speaker = replace(self._speaker, fence=None)
-        return {"status": "success", "fence": None}
+    def has_outbox(self) -> bool:
+        """Whether writes may be answered with `queued`."""
+        return self._outbox is not None
 
     def get_circuit_breaker_status(self) -> BreakerStatus:
         """The state of the circuit breaker, its numbers, and what is thought of each endpoint."""
@@ -259,13 +189,15 @@ class SansIoClient(Operations):
             new_id=self._planner.new_id,
         )
 
-    def _may_wait(self, operation: Operation[Any], call: Call) -> bool:
+    def _may_wait(self, operation: Operation[Any], call: Call, speaker: Speaker) -> bool:
         """Whether an operation can go through the outbox: a write that is safe to send again, that
-        may be written down, and that is not done under a lease, which is of the moment."""
+        may be written down, that is not done under a lease, which is of the moment, and not by
+        another's bearer key, which is not written down: the outbox delivers by the client's."""
         return (
             call.spec.access == "write"
             and call.spec.replay
-            and self._speaker.fence is None
+            and speaker.fence is None
+            and speaker.bearer == self._speaker.bearer
             and not holds_temporary(operation)
         )
 
@@ -280,29 +212,3 @@ def must_wait(error: RecollectError) -> bool:
 
 def no_outbox() -> Unsupported:
     return Unsupported("This client has no outbox: give it one with outbox=<path of a file>.")
-
-
-def _checked_name(field: str, name: str | None) -> str | None:
-    if name is None or (isinstance(name, str) and 1 <= len(name) <= NAME_CHARS_MAX):
-        return name
-    raise InvalidArgument(
-        f"{field} must be a text of 1 to {NAME_CHARS_MAX} characters, or None.", field=field
-    )
-
-
-def _checked_bearer(bearer: str | None) -> str | None:
-    """A bearer key that can be sent; what is wrong with it is said without it."""
-    if bearer is None:
-        return None
-    if (
-        isinstance(bearer, str)
-        and 1 <= len(bearer) <= BEARER_CHARS_MAX
-        and bearer.isascii()
-        and bearer.isprintable()
-    ):
-        return bearer
-    raise InvalidArgument(
-        "bearer is no bearer key: give what `recollect keys new NAME --bearer` has shown, on one "
-        "line and whole.",
-        field="bearer",
-    )

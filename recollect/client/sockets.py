@@ -69,8 +69,9 @@ def check_endpoint(endpoint: str) -> None:
 
 def open_dealer(endpoint: str, keys: Keys | None = None) -> tuple[ZmqSocket, ZmqSocket]:
     """A connecting DEALER socket, and its monitor, which reports only what went wrong."""
-    dealer: ZmqSocket = context().socket(zmq.DEALER)
+    dealer: ZmqSocket | None = None
     try:
+        dealer = context().socket(zmq.DEALER)
         dealer.linger = 0
         # Queue nothing for a peer that is not there: such a socket is simply not writable.
         dealer.set(zmq.IMMEDIATE, 1)
@@ -90,7 +91,8 @@ def open_dealer(endpoint: str, keys: Keys | None = None) -> tuple[ZmqSocket, Zmq
         monitor = dealer.get_monitor_socket(MONITORED)
         dealer.connect(endpoint)
     except zmq.ZMQError as error:
-        dealer.close(0)
+        if dealer is not None:
+            dealer.close(0)
         if error.errno in (zmq.EINVAL, zmq.EPROTONOSUPPORT, errno.ENODEV):
             raise InvalidArgument(
                 f"endpoint {endpoint!r} cannot be connected to: {error}.", field="endpoint"

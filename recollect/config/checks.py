@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -42,9 +43,10 @@ def check(settings: Settings) -> Iterator[Finding]:
         if complaint := rule(str(value_of(settings, key))):
             message, suggestion = complaint
             yield Finding((key,), message, suggestion)
-    for address in settings.client.endpoints:
-        if complaint := _bind(address):
-            yield Finding(("client.endpoints",), *complaint)
+    for key, rule in _LISTS.items():
+        for text in value_of(settings, key):
+            if complaint := rule(text):
+                yield Finding((key,), *complaint)
     try:
         read_phases(settings.workflow.phases)
     except BadPhases as bad:
@@ -116,6 +118,41 @@ def _bind(address: str) -> _Complaint:
         return f"needs a port from 0 to {PORT_MAX}", "write it as `tcp://127.0.0.1:7331`"
     return None
 
+
+def _origin(text: str) -> _Complaint:
+    if text == "null" or _ORIGIN.fullmatch(text):  # "null" is that of a file, or of a sandbox
+        return None
+    return (
+        "must each be an origin: a scheme, a host and perhaps a port, and nothing behind them",
+        "write them as `https://app.example.org`",
+    )
+
+
+def _namespace(text: str) -> _Complaint:
+    if _NAMESPACE.fullmatch(text):
+        return None
+    message = f"must each be a namespace or the beginning of one, not {text[:80]!r}"
+    return message, "write them as `user:alice` or `project:harbour:docs`"
+
+
+def _namespace_and_folder(text: str) -> _Complaint:
+    namespace, separator, folder = text.partition("=")
+    if separator and folder and ":" in namespace and _namespace(namespace) is None:
+        return None
+    message = f"must each be a namespace and a folder, not {text[:80]!r}"
+    return message, "write them as `project:harbour=/srv/docs`"
+
+
+# As the gateway compares them, and as the orchestrator checks them.
+_ORIGIN = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#@]+")
+_NAMESPACE = re.compile(r"(temp|session|user|app|project)(:[^:\s\x00]+)*")
+
+_LISTS: dict[str, Callable[[str], _Complaint]] = {
+    "client.endpoints": _bind,
+    "gateway.origins_allowed": _origin,
+    "jobs.consolidation.namespaces": _namespace,
+    "jobs.document_sync.folders": _namespace_and_folder,
+}
 
 _ADDRESSES: dict[str, Callable[[str], _Complaint]] = {
     "storage.url": _storage_url,

@@ -1,7 +1,7 @@
 """Reads settings from variables named RECOLLECT_<SECTION>_<KEY>.
 
-A text key takes the variable's text as it is; a list is separated like PATH, by colons, or JSON;
-any other takes it as YAML would read it.
+A text key takes the variable's text as it is; a list is separated by commas, or JSON; any other
+takes it as YAML would read it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ READ_ELSEWHERE = frozenset(
     }
 )
 
+# Folders are separated like PATH, and so are phases, which have commas of their own.
+LIKE_PATH = frozenset({"documents.roots", "workflow.phases"})
+
 VARIABLES: Mapping[str, str] = {
     **{key.variable: key.dotted for key in KEYS.values()},
     **SHORT_NAMES,
@@ -45,13 +48,14 @@ def from_text(key: Key, text: str) -> object:
     if key.is_list:
         if text.lstrip().startswith("["):
             return _json_list(text)
-        return [part for part in text.split(os.pathsep) if part]
+        separator = os.pathsep if key.dotted in LIKE_PATH else ","
+        return [part.strip() for part in text.split(separator) if part.strip()]
     value = plain_value(text.strip())
     return text if key.is_text and value is not None else value
 
 
 def _json_list(text: str) -> object:
-    """A list as JSON, for texts that hold colons themselves; the text if it is none."""
+    """A list as JSON, for texts that hold the separator themselves; the text if it is none."""
     try:
         return msgspec.json.decode(text, type=list[str])
     except msgspec.MsgspecError:

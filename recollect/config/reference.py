@@ -52,8 +52,9 @@ The configuration was refused because of 2 problems:
 ```
 
 In the file, text that looks like a number, `true`, `false` or `null` needs quotes. A variable of a
-text key is taken as it is, and one of a list is separated like `PATH`, by colons, or a JSON
-list. The repository's `memory_config.yaml` holds every key with its help.
+text key is taken as it is, and one of a list is separated by commas (`documents.roots` and
+`workflow.phases` like `PATH`, by colons) or a JSON list. The repository's `memory_config.yaml`
+holds every key with its help.
 """
 
 _READ_ELSEWHERE_HELP = {

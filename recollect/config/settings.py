@@ -104,11 +104,13 @@ class LimitsSettings(Struct, frozen=True):
     key_chars_max: Annotated[int, Meta(ge=1, le=4096, description="Characters in a key.")] = 512
     namespace_chars_max: Annotated[int, Meta(ge=8, le=4096, description=(
         "Characters in a namespace, its prefix included."))] = 256
-    batch_items_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
+    # Clients, jobs and the dashboard ask for pages of up to a thousand, whatever is set here.
+    batch_items_max: Annotated[int, Meta(ge=1000, le=1_000_000, description=(
         "Items in one batch request."))] = 10_000
-    page_items_max: Annotated[int, Meta(ge=1, le=100_000, description=(
+    page_items_max: Annotated[int, Meta(ge=1000, le=100_000, description=(
         "Items in one page of a list or search."))] = 1000
-    payload_bytes_max: Annotated[int, Meta(ge=1024, le=1_073_741_824, description=(
+    # No more than the clients and the gateway take, which do not know what is set here.
+    payload_bytes_max: Annotated[int, Meta(ge=1024, le=67_108_864, description=(
         "Bytes of one message, request or reply."))] = 67_108_864
     query_chars_max: Annotated[int, Meta(ge=1, le=1_000_000, description=(
         "Characters in a search query."))] = 10_000
@@ -116,7 +118,7 @@ class LimitsSettings(Struct, frozen=True):
         "Memories that one cascading delete may take; a larger tree is refused whole."))] = 100_000
     walk_depth_max: Annotated[int, Meta(ge=1, le=64, description=(
         "Steps that a walk along relationships may go from its start."))] = 8
-    relationship_results_max: Annotated[int, Meta(ge=1, le=100_000, description=(
+    relationship_results_max: Annotated[int, Meta(ge=1000, le=100_000, description=(
         "Relationships in the answer to one walk."))] = 1000
     decision_options_max: Annotated[int, Meta(ge=1, le=10_000, description=(
         "Options of one decision."))] = 64
@@ -275,8 +277,7 @@ class ClientSettings(Struct, frozen=True):
     endpoints: Annotated[tuple[str, ...], Meta(description=(
         "Where the orchestrators are, for the scheduler, the health manager and the gateway: "
         "several share one database and one Redis. Empty is the one that serves the data folder. "
-        "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it; as a "
-        "variable of its own it is JSON."))] = ()
+        "RECOLLECT_ENDPOINT and `--endpoint`, with commas in between, come before it."))] = ()
 
 
 class LoggingSettings(Struct, frozen=True):

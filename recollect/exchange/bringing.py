@@ -104,8 +104,7 @@ class _Bringing:
         there: dict[str, Fact] = {}
         for (place, fact), result in zip(sent, answer["results"], strict=True):
             if "error" not in result:
-                echoed = "echo_of" in result
-                (self._told.present if echoed else self._told.added)[MEMORIES] += 1
+                self._told.added[MEMORIES] += 1
                 self._known.note(*place, result["memory_id"])
             elif result["error"]["code"] == "already_exists":
                 there[result["error"]["details"].get("memory_id", "")] = fact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -55,8 +54,3 @@ def lines_of(path: str) -> Iterator[tuple[int, bytes]]:
             if len(line) >= LINE_BYTES_MAX:
                 raise BadFile(path, "this line is longer than any record.", line=number)
             yield number, line
-
-
-def size_of(path: str) -> int | None:
-    """The bytes of a file, if that can be known."""
-    return None if path == STANDARD else os.stat(path).st_size

@@ -16,7 +16,6 @@ import msgspec
 from recollect.exchange.files import lines_of
 from recollect.exchange.problems import BadFile
 
-NAME = "recollect-export"
 VERSION = 1
 EXPECTED = "An export begins with a header; `recollect export FILE` makes one."
 CUT = "It was cut or changed since it was made: export again, or use another copy."

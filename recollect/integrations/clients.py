@@ -19,11 +19,7 @@ class Clients:
     """Makes clients when they are first needed, all with the same options."""
 
     def __init__(self, endpoint: str | None, options: Mapping[str, Any]) -> None:
-        if not options.get("raise_errors", True):
-            raise InvalidArgument(
-                "An adapter needs errors to be raised; leave out raise_errors.",
-                field="raise_errors",
-            )
+        _check(options.get("raise_errors", True), options.get("outbox") is not None)
         self._endpoint = endpoint
         self._options = dict(options)
         # The lock guards all below it, and is never held during a call.
@@ -78,3 +74,21 @@ class Clients:
     def _check_open(self) -> None:
         if self._closed:
             raise ClientClosed("The adapter was closed; make a new one.")
+
+
+def check_given(client: AsyncMemoryClient) -> None:
+    """Refuse a client that an adapter cannot work with."""
+    _check(client.raise_errors, client.has_outbox)
+
+
+def _check(raise_errors: bool, has_outbox: bool) -> None:
+    if not raise_errors:
+        raise InvalidArgument(
+            "An adapter needs errors to be raised; leave out raise_errors.", field="raise_errors"
+        )
+    if has_outbox:
+        raise InvalidArgument(
+            "An adapter goes on with the answer to what it wrote, so no write may wait; leave out "
+            "outbox.",
+            field="outbox",
+        )

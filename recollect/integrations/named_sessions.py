@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from recollect.integrations.names import key_of, namespace_of
 from recollect.integrations.steps import Steps
-from recollect.protocol.errors import AlreadyExists, NotFound
+from recollect.protocol.errors import AlreadyExists, NotFound, VersionConflict
 from recollect.protocol.operations import (
     CreateSession,
     DeleteByKey,
     DeleteSession,
     GetByKey,
+    GetSession,
     Put,
     SetState,
     UpdateStatus,
@@ -60,15 +61,7 @@ def create(owner: Owner, name: str, state: Mapping[str, Any] | None = None) -> S
     begun = yield CreateSession(owner.user_id, owner.kind, {"name": name}, app=owner.app, state=own)
     session_id: str = begun["session_id"]
     try:
-        yield Put(
-            owner.names,
-            key_of(name),
-            {"session_id": session_id},
-            NAME_TYPE,
-            content=f"{owner.kind} {name}",
-            memory_tier="long",
-            expected_version=0,
-        )
+        yield from _take(owner, name, session_id)
     except AlreadyExists:
         yield DeleteSession(session_id)
         raise
@@ -76,6 +69,40 @@ def create(owner: Owner, name: str, state: Mapping[str, Any] | None = None) -> S
         yield SetState(session_id, shared)
     yield UpdateStatus(session_id, "active")
     return session_id
+
+
+def _take(owner: Owner, name: str, session_id: str) -> Steps[None]:
+    """Have a name mean a session; refuses if it means another, which is still there."""
+    put = Put(
+        owner.names,
+        key_of(name),
+        {"session_id": session_id},
+        NAME_TYPE,
+        content=f"{owner.kind} {name}",
+        memory_tier="long",
+        expected_version=0,
+    )
+    try:
+        yield put
+    except AlreadyExists:
+        former = yield from find(owner, name)
+        if former is not None:
+            try:
+                yield GetSession(former, events=0)
+            except NotFound:
+                yield from release(owner, name, former)
+            else:
+                raise
+        yield put
+
+
+def release(owner: Owner, name: str, session_id: str) -> Steps[None]:
+    """Free a name whose session is gone: who deletes by its id does not know of the name."""
+    # Somebody else may have freed it meanwhile, and begun another session under it.
+    with suppress(NotFound, VersionConflict):
+        found = (yield GetByKey(owner.names, key_of(name)))["memory"]
+        if found["value"]["session_id"] == session_id:
+            yield DeleteByKey(owner.names, key_of(name), expected_version=found["version"])
 
 
 def find_or_create(owner: Owner, name: str) -> Steps[str]:

@@ -23,7 +23,7 @@ except ImportError as missing:  # pragma: no cover - depends on what is installe
 
 from recollect.client import AsyncMemoryClient
 from recollect.integrations import named_sessions
-from recollect.integrations.clients import Clients
+from recollect.integrations.clients import Clients, check_given
 from recollect.integrations.events import all_events, packed, unpacked
 from recollect.integrations.named_sessions import Owner
 from recollect.integrations.steps import Steps, afollow
@@ -72,6 +72,8 @@ class RecollectSession:
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._owner = Owner(user_id, APP, APP)
+        if memory is not None:
+            check_given(memory)
         self._memory = memory
         self._clients = Clients(endpoint, options)
 
@@ -113,8 +115,8 @@ class RecollectSession:
                 yield AppendEvent(found, {"items": packed(items)})
                 return
             except NotFound:
-                # It was cleared in between; what is added begins a new one.
-                continue
+                # It was cleared in between, or deleted; what is added begins a new one.
+                yield from named_sessions.release(self._owner, self.session_id, found)
         raise _too_busy()
 
     def _getting(self, limit: int | None) -> Steps[list[TResponseInputItem]]:
@@ -140,8 +142,10 @@ class RecollectSession:
                 # Only if nothing has changed since it was seen to be the last.
                 yield AppendEvent(found, {"popped": list(place)}, expected_version=version)
                 return cast("TResponseInputItem", item)
-            except (VersionConflict, NotFound):
+            except VersionConflict:
                 continue
+            except NotFound:
+                yield from named_sessions.release(self._owner, self.session_id, found)
         raise _too_busy()
 
     def _last_items(

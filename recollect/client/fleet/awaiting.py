@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import TypeVar
 
 from recollect.client import forking
@@ -30,9 +31,14 @@ class AsyncFleetTransport:
     def __init__(self, fleet: Fleet, make: Callable[[str], AsyncTransport]) -> None:
         self._fleet = fleet
         self._lines = Lines(make)
+        self.on_first_use: Callable[[], None] | None = None
+        """Called once, on the loop, when that is known: by the first request."""
 
     async def take(self, step: FleetStep) -> Outcome:
         """Do what a plan wants done."""
+        if self.on_first_use is not None:
+            begin, self.on_first_use = self.on_first_use, None
+            begin()
         if isinstance(step, Look):
             await self._look(step.timeout_s)
             return None
@@ -105,18 +111,32 @@ class ProbingTask:
         self._probes = probes
         self._client = client
         self._closed = False
-        self._task: asyncio.Task[None] | None = None
+        self._start()
         fleet.on_away = self.wake
         forking.register(self)
 
+    def _start(self) -> None:
+        # The loop is set once, on it; the task is touched only there.
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        # Somebody may have been found away before there was a loop to probe on.
+        self._transport.on_first_use = self._begin
+
     def after_fork(self) -> None:
-        forking.keep_unclosed(self._task)
-        self._task = None
+        forking.keep_unclosed(self._loop, self._task)
+        self._start()
 
     def wake(self) -> None:
-        """Begin to probe, unless that is under way."""
+        """Begin to probe, unless that is under way. The outbox calls it from its own thread."""
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # The loop has ended, and the client with it.
+                loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
         if self._task is None and not self._closed:
-            self._task = asyncio.create_task(self._run())
+            self._loop = asyncio.get_running_loop()
+            self._task = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
         try:

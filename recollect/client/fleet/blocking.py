@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import TypeVar
 
 from recollect.client import forking
@@ -70,8 +71,10 @@ class FleetTransport:
 
         # The system's own answer cannot be waited for within a bound, but a thread can.
         looking = threading.Thread(target=look_all_up, name="recollect-names", daemon=True)
-        looking.start()
-        looking.join(min(timeout_s, LOOK_TIMEOUT_S))
+        # Without room for one the names stand for what they stood for before.
+        with suppress(RuntimeError):
+            looking.start()
+            looking.join(min(timeout_s, LOOK_TIMEOUT_S))
         used = self._fleet.looked(names.learn(dict(found)))
         if not self._stay.settled:
             self._lines.keep(used)
@@ -114,10 +117,11 @@ class ProbingThread:
         """Begin to probe, unless that is under way."""
         with self._lock:
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(
-                    target=self._run, name="recollect-probing", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="recollect-probing", daemon=True)
+                # There may be no room for another thread: who fails next tries again.
+                with suppress(RuntimeError):
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
         while True:

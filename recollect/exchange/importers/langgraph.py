@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def wrote(path: Path) -> bool:
     """Whether a file is such a store."""
     head = head_of(path)
     if head.startswith(SQLITE):
-        with closing(_database(str(path))) as database:
+        with _reading(str(path)) as database:
             return bool(database.execute(TABLES).fetchone())
     return head.lstrip()[:1] in (b"{", b"[") and all(
         word in head for word in (b'"namespace"', b'"key"', b'"value"')
@@ -73,28 +73,31 @@ def _of_json(path: str) -> Iterator[tuple[int, Any]]:
 
 
 def _of_database(path: str) -> Items:
-    with closing(_database(path)) as database:
-        try:
-            known = {name for (name,) in database.execute(COLUMNS)}
-            if not known:
-                raise BadFile(path, "it has no table `store`.", EXPECTED)
-            expires = "expires_at" if "expires_at" in known else "NULL"
-            found = database.execute(ITEMS.format(expires=expires))
-            for prefix, key, value, created_at, updated_at, expires_at in found:
-                where = f"{path}, {prefix}/{key}"
-                try:
-                    told = msgspec.json.decode(value)
-                except msgspec.MsgspecError as error:
-                    raise BadFile(where, f"its value is no JSON ({error}).", EXPECTED) from None
-                names = prefix.split(".")
-                yield _fact(where, names, key, told, created_at, updated_at, expires_at)
-        except sqlite3.DatabaseError as error:
-            raise BadFile(path, f"SQLite cannot read it ({error}).", EXPECTED) from None
+    with _reading(path) as database:
+        known = {name for (name,) in database.execute(COLUMNS)}
+        if not known:
+            raise BadFile(path, "it has no table `store`.", EXPECTED)
+        expires = "expires_at" if "expires_at" in known else "NULL"
+        found = database.execute(ITEMS.format(expires=expires))
+        for prefix, key, value, created_at, updated_at, expires_at in found:
+            where = f"{path}, {prefix}/{key}"
+            try:
+                told = msgspec.json.decode(value)
+            except msgspec.MsgspecError as error:
+                raise BadFile(where, f"its value is no JSON ({error}).", EXPECTED) from None
+            names = prefix.split(".")
+            yield _fact(where, names, key, told, created_at, updated_at, expires_at)
 
 
-def _database(path: str) -> sqlite3.Connection:
-    # Only read, and as it is: nothing is made beside it.
-    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+@contextmanager
+def _reading(path: str) -> Iterator[sqlite3.Connection]:
+    try:
+        # Only read, and as it is: nothing is made beside it.
+        place = f"{Path(path).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True)) as database:
+            yield database
+    except sqlite3.DatabaseError as error:
+        raise BadFile(path, f"SQLite cannot read it ({error}).", EXPECTED) from None
 
 
 def _fact(

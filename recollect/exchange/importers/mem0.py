@@ -76,7 +76,8 @@ def _relations(path: str, told: Any) -> Items:
     names: set[str] = set()
     for place, item in enumerate(relations if isinstance(relations, list) else [], 1):
         where = f"{path}, relation {place:,}"
-        ends = [item.get(name) for name in ("source", "relationship", "target", "destination")]
+        known = item if isinstance(item, dict) else {}
+        ends = [known.get(name) for name in ("source", "relationship", "target", "destination")]
         source, kind, target = ends[0], ends[1], ends[2] or ends[3]
         if not all(isinstance(end, str) and end for end in (source, kind, target)):
             raise BadFile(where, "it has no source, relationship or target.", EXPECTED)

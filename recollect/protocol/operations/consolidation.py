@@ -42,7 +42,7 @@ class Consolidate(ConsolidateOptions, frozen=True):
             "without a model; llm_based, which asks a chat model to."
         ),
     ] = "merge"
-    dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="write", http=("POST", "/v1/runs/{run_id}/undo"))
@@ -84,4 +84,4 @@ class ForgetSource(ForgetSourceOptions, frozen=True):
     key they were written, whatever agents it named."""
 
     source: Annotated[str, Meta(min_length=1, description="The source, the agent or the identity.")]
-    dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False
+    dry_run: fields.DryRun = False

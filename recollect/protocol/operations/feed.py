@@ -47,7 +47,7 @@ class TrimJournalOptions(Operation[records.JournalTrimmed], frozen=True, kw_only
     limit: Annotated[
         int, Meta(ge=1, le=1_000_000, description="How many entries to remove at most.")
     ] = 10_000
-    dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/audit:trim"))

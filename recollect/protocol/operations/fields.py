@@ -13,11 +13,14 @@ DEFAULT_NAMESPACE = "app:default"
 INTEGER_MAX = (1 << 63) - 1
 """The largest that a column holds; MessagePack has larger ones."""
 
+WORD = r"^[a-z][a-z0-9_.-]{0,63}$(?!\n)"
+"""A word of somebody's own in small letters; `$` alone would let a line's end pass."""
+
 Content = Annotated[str, Meta(min_length=1, description="What to remember.")]
 MemoryType = Annotated[
     str,
     Meta(
-        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        pattern=WORD,
         description="Kind of memory: general, semantic, episodic, procedural, or a word of yours.",
     ),
 ]
@@ -53,6 +56,7 @@ ExpectedVersion = Annotated[
     Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None,
     Meta(description="Refuse with version_conflict unless this is the present version."),
 ]
+DryRun = Annotated[bool, Meta(description="Only say what would be done.")]
 MinSeq = Annotated[
     Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | None,
     Meta(

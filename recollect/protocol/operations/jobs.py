@@ -36,7 +36,6 @@ JobName = Annotated[
     str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$(?!\n)", description="Name of the job.")
 ]
 JobRunId = Annotated[str, Meta(min_length=1, description="Id of the run of a job.")]
-DryRun = Annotated[bool, Meta(description="Only say what would be done.")]
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/leases"))
@@ -98,7 +97,7 @@ class RequestJob(Operation[records.JobRequested], frozen=True):
     """Ask the scheduler to run a job now. The same asked twice before it begins is one run."""
 
     job: JobName
-    dry_run: DryRun = False
+    dry_run: fields.DryRun = False
 
 
 class BeginJobOptions(Operation[records.JobBegun], frozen=True, kw_only=True):

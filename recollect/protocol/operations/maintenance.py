@@ -16,13 +16,12 @@ from recollect.protocol.operations import fields
 Limit = Annotated[
     int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many of them to see to at most.")
 ]
-DryRun = Annotated[bool, Meta(description="Only say what would be done.")]
 Days = Annotated[float, Meta(ge=0, le=36_500)] | None
 
 
 class FadeMemoriesOptions(Operation[records.MemoriesFaded], frozen=True, kw_only=True):
     limit: Limit = 1000
-    dry_run: DryRun = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/maintenance:fade"))
@@ -44,7 +43,7 @@ class ApplyRetention(Operation[records.RetentionApplied], frozen=True, kw_only=T
         Days, Meta(description="Purge what was archived longer ago; nothing if absent.")
     ] = None
     limit: Limit = 1000
-    dry_run: DryRun = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/maintenance:trim"))
@@ -52,7 +51,7 @@ class TrimAnswers(Operation[records.AnswersTrimmed], frozen=True, kw_only=True):
     """Forget answers that are no longer repeated to a retry, and old receipts of contexts."""
 
     limit: Limit = 5000
-    dry_run: DryRun = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/maintenance:backup"), replay=False)
@@ -75,7 +74,7 @@ class BackfillEmbeddings(Operation[records.EmbeddingsBackfilled], frozen=True, k
 class MaintainIndex(Operation[records.IndexMaintained], frozen=True, kw_only=True):
     """Put the vector index in order: seal what is new, merge small segments, drop what is gone."""
 
-    dry_run: DryRun = False
+    dry_run: fields.DryRun = False
 
 
 @operation(access="admin", everywhere=True, http=("POST", "/v1/maintenance:agreement"))

@@ -13,7 +13,7 @@ from recollect.protocol.operations import fields
 Category = Annotated[
     str,
     Meta(
-        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        pattern=fields.WORD,
         description="Kind of event, a word of yours in small letters, such as deploy or disk.full.",
     ),
 ]

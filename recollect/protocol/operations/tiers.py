@@ -31,4 +31,4 @@ class Migrate(MigrateOptions, frozen=True):
         Literal["operational", "working"] | None,
         Meta(description="Only out of this tier; out of both if absent."),
     ] = None
-    dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False
+    dry_run: fields.DryRun = False

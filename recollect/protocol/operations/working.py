@@ -33,7 +33,7 @@ Phase = Annotated[
 TaskType = Annotated[
     str,
     Meta(
-        pattern=r"^[a-z][a-z0-9_.-]{0,63}$",
+        pattern=fields.WORD,
         description="Kind of task, a word of yours in small letters, such as deploy or report.",
     ),
 ]

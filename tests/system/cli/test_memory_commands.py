@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import termios
-from pathlib import Path
 
 import psutil
 import pytest
@@ -128,14 +127,6 @@ def test_list_all_reads_every_page(
     assert len({memory["id"] for memory in everything["memories"]}) == 1100
     assert (everything["count"], everything["cursor"]) == (1100, None)
     assert "1,100 memories" in recollect("list", "--all").err
-
-
-def test_list_all_keeps_to_the_pages_that_are_allowed(tmp_path: Path) -> None:
-    small = {"RECOLLECT_LIMITS_PAGE_ITEMS_MAX": "30"}
-    with OrchestratorProcess(tmp_path / "data", env=small) as process, process.client() as client:
-        client.batch_add_memories([{"content": f"memory {number}"} for number in range(100)])
-        answer = CommandLine(tmp_path, process.endpoint)("list", "--all", "--json")
-        assert answer.json()["count"] == 100
 
 
 def test_list_ends_quietly_when_its_reader_goes_away(

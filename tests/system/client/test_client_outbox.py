@@ -6,13 +6,18 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recollect.client import AsyncMemoryClient, MemoryClient, Retry, Timeouts
+from recollect.client.encoding import Speaker
 from recollect.protocol import errors
+from recollect.protocol.operations import AddMemory
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
 QUICK = Timeouts(connect_s=0.05)
@@ -113,6 +118,31 @@ def test_what_the_server_refuses_is_put_aside_and_does_not_stop_the_rest(tmp_pat
         assert written(server) == ["one", "bad", "two"]
 
 
+def test_delivery_waits_as_long_as_the_server_asks(tmp_path: Path) -> None:
+    came_at_s: list[float] = []
+
+    def limited(server: StandIn, seen: Seen) -> None:
+        came_at_s.append(time.monotonic())
+        if len(came_at_s) == 1:
+            server.refuse(seen, errors.RateLimited("too many", retry_after_ms=300))
+        else:
+            echo(server, seen)
+
+    with StandIn(limited) as server:
+        server.stop()
+        with MemoryClient(
+            server.endpoint,
+            outbox=tmp_path / "outbox",
+            timeouts=QUICK,
+            retry=Retry(backoff_ms=5, backoff_ms_max=10),
+        ) as client:
+            client.add_memory("text")
+            server.start()
+            assert client.flush_outbox(WAIT_S)["queued"] == 0
+    assert len(came_at_s) == 2
+    assert came_at_s[1] - came_at_s[0] >= 0.3
+
+
 def test_flushing_in_vain_ends_with_its_timeout(tmp_path: Path) -> None:
     with (
         StandIn() as server,
@@ -202,3 +232,53 @@ def test_the_asyncio_client_has_the_same_outbox(tmp_path: Path) -> None:
     with StandIn() as server:
         asyncio.run(run(server))
         assert written(server) == ["0", "1", "2", "3"]
+
+
+def test_a_write_for_somebody_else_keeps_who_that_is(tmp_path: Path) -> None:
+    async def run(server: StandIn) -> None:
+        path = tmp_path / "outbox"
+        async with AsyncMemoryClient(
+            server.endpoint, outbox=path, agent_id="gateway", timeouts=QUICK
+        ) as client:
+            bob = Speaker(agent="bob", task="errand")
+            await client.call(AddMemory("at once"), speaker=bob)
+            await asyncio.to_thread(server.stop)
+            answer: Any = await client.call(AddMemory("later"), speaker=bob)
+            assert answer["status"] == "queued"
+            # The outbox writes no key down, and knows no lease: these are not for later.
+            for speaker in (Speaker(agent="eve", bearer="k"), Speaker(agent="eve", fence="work/7")):
+                with pytest.raises(errors.TransportError):
+                    await client.call(AddMemory("never", timeout=0.5), speaker=speaker)
+            server.start()
+            await client.flush_outbox(WAIT_S)
+
+    with StandIn() as server:
+        asyncio.run(run(server))
+        added = [seen.request for seen in server.seen if seen.request.op == "add_memory"]
+        assert [(request.agent, request.task) for request in added] == [("bob", "errand")] * 2
+
+
+@contextmanager
+def no_room_for_threads() -> Iterator[None]:
+    """Nobody has memory for a stack as large as this."""
+    threading.stack_size(2**47)
+    try:
+        yield
+    finally:
+        threading.stack_size(0)
+
+
+def test_a_thread_that_cannot_start_costs_no_write_and_the_next_one_delivers(
+    tmp_path: Path,
+) -> None:
+    with StandIn() as server:
+        with MemoryClient(server.endpoint, outbox=tmp_path / "outbox", timeouts=QUICK) as client:
+            server.stop()
+            with no_room_for_threads():
+                answer: Any = client.add_memory("kept")
+            assert answer["status"] == "queued"
+            server.start()
+            answer = client.add_memory("behind it")
+            assert answer["status"] == "queued"
+            assert client.flush_outbox(WAIT_S)["queued"] == 0
+        assert written(server) == ["kept", "behind it"]

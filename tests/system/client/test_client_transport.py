@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket as plain_socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 from recollect.client import Breaker, MemoryClient, Pool, Retry, Timeouts
 from recollect.protocol import errors
 from recollect.protocol.envelope import Reply
+from tests.harness.children import wait_for_child
 from tests.harness.ports import free_port
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo, silence
 
@@ -376,18 +378,6 @@ def test_a_forked_child_has_connections_of_its_own() -> None:
         assert peers["parent"].isdisjoint(peers["child"])
 
 
-def wait_for_child(child: int) -> int:
-    give_up_at_s = time.monotonic() + WAIT_S
-    while time.monotonic() < give_up_at_s:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        threading.Event().wait(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    raise AssertionError("the child did not end")
-
-
 def test_many_clients_in_one_process_open_few_descriptors() -> None:
     with StandIn() as server:
         before = len(os.listdir("/proc/self/fd"))
@@ -400,6 +390,53 @@ def test_many_clients_in_one_process_open_few_descriptors() -> None:
         while len(os.listdir("/proc/self/fd")) > before + 15:
             assert time.monotonic() < give_up_at_s, "descriptors are left open"
             threading.Event().wait(0.02)
+
+
+FEW_DESCRIPTORS = """
+import asyncio, os, resource, sys
+from recollect.client import AsyncMemoryClient, MemoryClient
+from recollect.protocol.errors import Unreachable
+
+kind, endpoint = sys.argv[1:]
+runner = asyncio.Runner()
+
+def client():
+    if kind == "blocking":
+        return MemoryClient(endpoint).get_memory
+    asyncio_client = AsyncMemoryClient(endpoint)
+    return lambda name: runner.run(asyncio_client.get_memory(name))
+
+before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+def limit(count):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+first, second = client(), client()
+first("m")
+limit(max(map(int, os.listdir("/proc/self/fd"))))
+try:
+    second("m")
+except Unreachable as error:
+    assert "Too many open files" in str(error), error
+else:
+    sys.exit("there was a descriptor left")
+first("m")
+limit(before)
+assert second("m")["status"] == "success"
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_without_a_descriptor_left_a_call_fails_as_one_that_cannot_connect(kind: str) -> None:
+    with StandIn() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", FEW_DESCRIPTORS, kind, server.endpoint],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+        )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_large_payload_goes_and_comes_back_whole() -> None:

@@ -19,12 +19,13 @@ import pytest
 from recollect.client import AsyncMemoryClient, MemoryClient, Retry, Timeouts
 from recollect.protocol.errors import ShuttingDown, Unreachable
 from tests.faults.polling import wait_for
+from tests.harness.children import wait_for_child
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
 from tests.system.client.cutting_proxy import CuttingProxy
 from tests.system.client.standin import WAIT_S, Seen, StandIn, echo
+from tests.system.client.test_client_outbox import no_room_for_threads
 from tests.system.client.test_client_retries import PATIENT, executions
-from tests.system.client.test_client_transport import wait_for_child
 
 # Where nobody listens there is nothing to wait for.
 HASTY = Timeouts(connect_s=0.1)
@@ -265,6 +266,38 @@ def test_the_outbox_is_delivered_to_whoever_is_there(
     assert list(dict.fromkeys(contents)) == [str(n) for n in range(5)]
 
 
+def test_what_was_left_in_the_outbox_outlasts_that_nobody_is_there(
+    make: Make, servers: list[StandIn], tmp_path: Path
+) -> None:
+    path = tmp_path / "outbox.db"
+    for server in servers[:2]:
+        server.stop()
+    options: dict[str, Any] = {
+        "endpoints": endpoints(servers[:2]),
+        "outbox": path,
+        "timeouts": HASTY,
+        "retry": Retry(attempts_max=1, backoff_ms_max=100),
+    }
+    with MemoryClient(**options) as former:
+        for n in range(3):
+            answer: Any = former.add_memory(str(n))
+            assert answer["status"] == "queued"
+    caller = make(**options)
+    wait_for(lambda: healthy(caller) == [False, False], within_s=WAIT_S, what="both are found away")
+    for server in servers[:2]:
+        server.start()
+
+    def delivered() -> list[str]:
+        seen = [*servers[0].seen, *servers[1].seen]
+        return [s.body["content"] for s in seen if s.request.op == "add_memory"]
+
+    wait_for(lambda: len(delivered()) >= 3, within_s=WAIT_S, what="the delivery")
+    assert sorted(set(delivered())) == ["0", "1", "2"]
+    # And whom it found away is asked whether it is back, from the first call on at the latest.
+    assert caller.ask("get_memory", "m")["status"] == "success"
+    wait_for(lambda: all(healthy(caller)), within_s=WAIT_S, what="both are back")
+
+
 def probing() -> list[str]:
     return [thread.name for thread in threading.enumerate() if "probing" in thread.name]
 
@@ -289,6 +322,29 @@ def test_who_is_away_is_probed_only_as_long_as_it_is_and_the_client_is_there(
     del client
     gc.collect()
     wait_for(lambda: not probing(), within_s=WAIT_S, what="no client to probe for")
+
+
+def test_without_room_for_a_thread_calls_go_on_and_a_later_one_probes(
+    servers: list[StandIn],
+) -> None:
+    with MemoryClient(
+        endpoints=endpoints(servers[:2]), timeouts=HASTY, retry=Retry(attempts_max=1)
+    ) as client:
+        servers[0].stop()
+        with no_room_for_threads():
+            for n in range(4):
+                assert client.get_memory(str(n))["status"] == "success"
+        servers[1].stop()
+        with pytest.raises(Unreachable):
+            client.get_memory("nobody")
+        for server in servers[:2]:
+            server.start()
+
+        def all_are_back() -> bool:
+            found = client.get_circuit_breaker_status()["endpoints"]
+            return all(one["healthy"] for one in found)
+
+        wait_for(all_are_back, within_s=WAIT_S, what="both are back")
 
 
 def test_a_forked_child_finds_all_of_them_for_itself(servers: list[StandIn]) -> None:

@@ -25,7 +25,7 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import MemoryClient
+from recollect import AsyncMemoryClient, MemoryClient
 from recollect.integrations.google_adk import RecollectMemoryService, RecollectSessionService
 
 
@@ -266,6 +266,26 @@ def test_an_event_that_is_delivered_again_is_there_once(endpoint: str) -> None:
             again = await service.get_session(app_name=app, user_id="ann", session_id="s")
             assert again is not None
             assert len(again.events) == len(session.events) == 2
+
+    asyncio.run(live())
+
+
+def test_the_name_of_a_session_that_was_deleted_by_its_id_can_be_taken_again(endpoint: str) -> None:
+    async def live() -> None:
+        app = fresh("app")
+        named: Any = {"app_name": app, "user_id": "ann", "session_id": "s"}
+        async with RecollectSessionService(endpoint) as service:
+            await service.create_session(**named, state={"mood": "old"})
+            async with AsyncMemoryClient(endpoint) as client:
+                [session] = (await client.list_sessions("ann", app=app))["sessions"]
+                await client.delete_session(session["id"])
+            assert await service.get_session(**named) is None
+            made = await service.create_session(**named, state={"mood": "new"})
+            assert made.state == {"mood": "new"}
+            with pytest.raises(AlreadyExistsError):
+                await service.create_session(**named)
+            again = await service.get_session(**named)
+            assert again is not None and again.state == {"mood": "new"}
 
     asyncio.run(live())
 

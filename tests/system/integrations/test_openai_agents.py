@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from recollect import AsyncMemoryClient, MemoryClient
 from recollect.integrations.openai_agents import RecollectSession
-from recollect.protocol.errors import LimitExceeded
+from recollect.protocol.errors import InvalidArgument, LimitExceeded
 
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -65,6 +66,15 @@ def test_a_runner_goes_on_where_the_conversation_was(endpoint: str) -> None:
     assert kinds == ["message", "function_call", "function_call_output", "message"]
     output, seen, items = asyncio.run(turn("And now?", [assistant_message("Still.")]))
     assert (output, seen, len(items)) == ("Still.", 5, 6)
+
+
+def test_a_client_whose_writes_may_wait_is_refused_at_once(endpoint: str, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with AsyncMemoryClient(endpoint, outbox=tmp_path / "outbox") as memory:
+            with pytest.raises(InvalidArgument, match="outbox"):
+                RecollectSession(fresh_name(), memory=memory)
+
+    asyncio.run(run())
 
 
 def test_the_sdks_own_session_and_ours_end_with_the_same_items(endpoint: str) -> None:
@@ -232,6 +242,29 @@ def test_what_is_cleared_is_gone_from_the_store_and_the_name_is_free(endpoint: s
         assert said(await one.get_items()) == ["new"]
         await one.aclose()
         await other.aclose()
+
+    asyncio.run(talk())
+
+
+def test_a_conversation_whose_session_was_deleted_by_its_id_begins_anew(endpoint: str) -> None:
+    user = fresh_name()
+
+    async def delete_all() -> None:
+        async with AsyncMemoryClient(endpoint) as client:
+            for session in (await client.list_sessions(user))["sessions"]:
+                await client.delete_session(session["id"])
+
+    async def talk() -> None:
+        talk = RecollectSession(fresh_name(), endpoint=endpoint, user_id=user)
+        await talk.add_items([message("old")])
+        await delete_all()
+        assert await talk.get_items() == []
+        assert await talk.pop_item() is None
+        await talk.add_items([message("new")])
+        await delete_all()
+        await talk.add_items([message("newest")])
+        assert said(await talk.get_items()) == ["newest"]
+        await talk.aclose()
 
     asyncio.run(talk())
 

@@ -313,3 +313,32 @@ def test_listeners_are_told_as_pybreaker_tells_them(clock: Clock) -> None:
     watched.admit().succeeded()
     expected = "before success before open failure half-open before closed success"
     assert told == expected.split()
+
+
+def test_a_listener_that_fails_changes_nothing_but_the_log(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(pybreaker.CircuitBreakerListener):
+        def before_call(self, cb: object, func: object, *args: object, **kwargs: object) -> None:
+            raise ValueError("before_call")
+
+        def success(self, cb: object) -> None:
+            raise ValueError("success")
+
+        def failure(self, cb: object, exc: BaseException) -> None:
+            raise ValueError("failure")
+
+        def state_change(self, cb: object, old_state: object, new_state: object) -> None:
+            raise ValueError("state_change")
+
+    guard = CircuitGuard(Breaker(fail_max=1, reset_timeout_s=5), clock=clock, listeners=[Failing()])
+    guard.admit().succeeded()
+    guard.admit().failed(LOST)
+    assert state(guard) == "open"
+    clock.now_s += 5
+    probe = guard.admit()
+    assert state(guard) == "half-open"
+    probe.succeeded()
+    assert state(guard) == "closed"
+    told = {str(record.exc_info[1]) for record in caplog.records if record.exc_info}
+    assert told == {"before_call", "success", "failure", "state_change"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.client import AsyncMemoryClient, MemoryClient, Timeouts
+from recollect.client import AsyncMemoryClient, Breaker, MemoryClient, Pool, Retry, Timeouts
 from recollect.protocol.errors import ClientClosed, InvalidArgument, Unsupported
 
 CLIENTS = [MemoryClient, AsyncMemoryClient]
@@ -75,12 +75,35 @@ def test_names_are_checked(name: Any) -> None:
         MemoryClient(agent_id=name)
 
 
-@pytest.mark.parametrize("timeout", [0, -5, float("nan")])
-def test_the_timeout_is_checked(timeout: float) -> None:
+@pytest.mark.parametrize("timeout", [0, -5, float("nan"), float("inf"), sys.maxsize, "5"])
+def test_the_timeout_is_checked(timeout: Any) -> None:
     with pytest.raises(InvalidArgument, match="timeout"):
         MemoryClient(timeout=timeout)
     with pytest.raises(InvalidArgument, match="timeout"):
         MemoryClient(timeouts=Timeouts(call_s=timeout))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("timeouts", {"timeouts": 5}),
+        ("timeouts.connect_s", {"timeouts": Timeouts(connect_s=0)}),
+        ("retry.attempts_max", {"retry": Retry(attempts_max=0)}),
+        ("retry.backoff_ms", {"retry": Retry(backoff_ms=-1)}),
+        ("retry.backoff_ms_max", {"retry": Retry(backoff_ms_max=10**18)}),
+        ("breaker.fail_max", {"breaker": Breaker(fail_max=0)}),
+        ("breaker.reset_timeout_s", {"breaker": Breaker(reset_timeout_s=float("nan"))}),
+        ("pool.connections_max", {"pool": Pool(connections_max=0)}),
+        ("pool.in_flight_max", {"pool": Pool(in_flight_max=-1)}),
+    ],
+)
+def test_settings_that_cannot_be_followed_are_refused_by_their_name(
+    client: Client, field: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        client(**options)
+    assert caught.value.details["field"] == field
 
 
 def test_a_closed_client_says_so_and_closes_again() -> None:

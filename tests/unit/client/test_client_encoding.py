@@ -82,7 +82,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
         prepared(AddMemory("text", metadata={"loop": LOOP}))
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), "5", True])
+@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), "5", True, 2**63])
 def test_a_timeout_must_be_a_positive_number(timeout: Any) -> None:
     with pytest.raises(InvalidArgument, match="timeout"):
         prepared(GetMemory("m", timeout=timeout))

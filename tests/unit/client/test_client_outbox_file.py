@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
+import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from recollect.client.encoding import NOBODY, Call, Speaker, prepare
 from recollect.client.outbox import OutboxFile
 from recollect.protocol import errors
 from recollect.protocol.operations import AddMemory
+from tests.harness.children import WAIT_S, wait_for_child
 
 
 def write(content: str, key: str | None = None) -> Call:
@@ -81,6 +85,29 @@ def test_what_is_refused_is_put_aside_with_its_reason(tmp_path: Path) -> None:
     file.close()
 
 
+def test_only_its_owner_may_read_what_waits(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        file = open_file(tmp_path / "outbox")
+        file.put(write("secret plan"), NOBODY)
+    finally:
+        os.umask(mask)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()] == [0o600]
+    file.close()
+
+
+def test_a_relative_path_is_below_the_folder_in_which_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    file = open_file(Path("outbox"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file.put(write("x"), NOBODY)
+    assert (tmp_path / "outbox").exists()
+    file.close()
+
+
 def test_two_files_on_one_path_share_one_queue(tmp_path: Path) -> None:
     one, two = open_file(tmp_path / "outbox"), open_file(tmp_path / "outbox")
     one.put(write("a"), NOBODY)
@@ -98,6 +125,38 @@ def test_a_file_that_cannot_be_used_is_a_typed_error(tmp_path: Path) -> None:
     (tmp_path / "garbage").write_bytes(b"this is not a database at all" * 100)
     with pytest.raises(errors.StorageFailed, match="outbox"):
         open_file(tmp_path / "garbage").head()
+
+
+def test_a_fork_while_it_is_busy_leaves_the_child_a_file_that_can_be_used(tmp_path: Path) -> None:
+    file = open_file(tmp_path / "outbox", items_max=100_000)
+    forked, begun = threading.Event(), threading.Event()
+
+    def keep_writing(name: str) -> None:
+        number = 0
+        while not forked.is_set():
+            file.put(write(f"{name}-{number}"), NOBODY)
+            begun.set()
+            number += 1
+
+    for turn in range(5):
+        forked.clear()
+        begun.clear()
+        writer = threading.Thread(target=keep_writing, args=(str(turn),))
+        writer.start()
+        assert begun.wait(WAIT_S)
+        child = os.fork()
+        if child == 0:
+            try:
+                file.put(write(f"child {turn}"), NOBODY)
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        forked.set()
+        writer.join(WAIT_S)
+        assert wait_for_child(child) == 0
+    bodies = contents(file)
+    assert [write(f"child {turn}").body in bodies for turn in range(5)] == [True] * 5
+    file.close()
 
 
 def test_a_file_from_before_tasks_is_taken_over_with_what_waits_in_it(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recollect.config
+from recollect.client.encoding import PAYLOAD_BYTES_MAX
 from recollect.config import ConfigError, Problem, Settings, find_config, load
 from recollect.config.declarations import KEYS, SECTIONS, value_of
 from recollect.config.document import plain_value
-from recollect.config.environment import from_text
+from recollect.config.environment import LIKE_PATH, from_text
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_every_key_can_be_set_by_its_variable(dotted: str) -> None:
     key = KEYS[dotted]
     text = "null" if key.default is None else str(key.default)
     if isinstance(key.default, tuple):
-        text = os.pathsep.join(key.default)
+        text = (os.pathsep if key.dotted in LIKE_PATH else ",").join(key.default)
     assert value_of(load(None, {key.variable: text}), dotted) == key.default
 
 
@@ -226,6 +227,13 @@ def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_known_one(
         ("storage:\n  readers: null\n", "storage.readers", "a whole number, 1 to 64, not null"),
         ("storage:\n  readers: 0\n", "storage.readers", "a whole number, 1 to 64, not 0"),
         ("storage:\n  idempotency_hours: 1\n", "storage.idempotency_hours", "24 to 8760, not 1"),
+        ("limits:\n  page_items_max: 999\n", "limits.page_items_max", "1000 to 100000, not 999"),
+        (
+            f"limits:\n  payload_bytes_max: {PAYLOAD_BYTES_MAX + 1}\n",
+            "limits.payload_bytes_max",
+            f"a whole number, 1024 to {PAYLOAD_BYTES_MAX}, not {PAYLOAD_BYTES_MAX + 1}",
+        ),
+        ("limits:\n  batch_items_max: 1\n", "limits.batch_items_max", "1000 to 1000000, not 1"),
         ("decay:\n  fade_threshold: 1\n", "decay.fade_threshold", "above 0, below 1, not 1"),
         ("gateway:\n  timeout_s: .nan\n", "gateway.timeout_s", "and finite, not nan"),
         ("gateway:\n  timeout_s: -.inf\n", "gateway.timeout_s", "and finite, not -inf"),
@@ -540,8 +548,45 @@ def test_settings_cannot_be_changed_in_place() -> None:
         Settings().storage.readers = 9  # type: ignore[misc]
 
 
-def test_a_list_of_texts_with_colons_may_be_json() -> None:
+def test_a_list_in_a_variable_is_cut_at_commas_and_not_at_the_colons_within_its_values() -> None:
+    environ = {
+        "RECOLLECT_GATEWAY_ORIGINS_ALLOWED": "https://app.example.org, https://b.example:8443",
+        "RECOLLECT_CLIENT_ENDPOINTS": "tcp://a:7331,tcp://b:7331",
+        "RECOLLECT_JOBS_CONSOLIDATION_NAMESPACES": "user:alice",
+        "RECOLLECT_JOBS_DOCUMENT_SYNC_FOLDERS": "project:harbour=/srv/docs",
+        "RECOLLECT_DOCUMENTS_ROOTS": "/srv/docs:/srv/a, b",
+    }
+    loaded = load(None, environ)
+    assert loaded.gateway.origins_allowed == ("https://app.example.org", "https://b.example:8443")
+    assert loaded.client.endpoints == ("tcp://a:7331", "tcp://b:7331")
+    assert loaded.jobs.consolidation.namespaces == ("user:alice",)
+    assert loaded.jobs.document_sync.folders == ("project:harbour=/srv/docs",)
+    assert loaded.documents.roots == ("/srv/docs", "/srv/a, b")
+
+
+@pytest.mark.parametrize(
+    ("dotted", "text"),
+    [
+        ("gateway.origins_allowed", "//app.example.org"),
+        ("gateway.origins_allowed", "https"),
+        ("gateway.origins_allowed", "https://app.example.org/"),
+        ("gateway.origins_allowed", "https://me:secret@app.example.org"),
+        ("jobs.consolidation.namespaces", "alice"),
+        ("jobs.consolidation.namespaces", "users:alice"),
+        ("jobs.document_sync.folders", "/srv/docs"),
+        ("jobs.document_sync.folders", "project=/srv/docs"),
+        ("jobs.document_sync.folders", "project:harbour="),
+    ],
+)
+def test_an_entry_of_a_list_that_can_mean_nothing_is_refused(dotted: str, text: str) -> None:
+    problem = only(refusal(overrides={dotted: [text]}))
+    assert problem.key == dotted
+    assert problem.suggestion.startswith("write them as ")
+    assert "secret" not in str(problem)
+
+
+def test_a_list_of_texts_with_commas_may_be_json() -> None:
     key = KEYS["gateway.origins_allowed"]
-    origins = ["https://a.example:8443", "http://b.example"]
+    origins = ["https://a.example:8443,", "http://b.example"]
     assert from_text(key, msgspec.json.encode(origins).decode()) == origins
     assert from_text(key, "[not json") == "[not json"

@@ -116,6 +116,22 @@ def test_a_broken_file_is_refused_with_its_place_and_what_was_expected(
     assert caught.value.expected
 
 
+def test_a_damaged_database_is_told_from_one_that_is_none(tmp_path: Path) -> None:
+    path = foreign_files.langgraph_database(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:16] + b"\xff" * (len(whole) - 16))
+    for look in (found_in, lambda broken: list(reader_of("langgraph")(broken))):
+        with pytest.raises(BadFile, match="SQLite cannot read it"):
+            look(str(path))
+
+
+def test_a_relation_that_is_no_object_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "mem0.json"
+    path.write_text('{"results": [{"id": "1", "memory": "x"}], "relations": ["a knows b"]}')
+    with pytest.raises(BadFile, match="relation 1"):
+        read(path)
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[1, 2", "[1 2]", "[1,, 2]", "[nonsense]", '["\\ud8'])
 def test_what_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "list.json"
