@@ -23,6 +23,7 @@ from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.embedding.questions import Questions
 from recollect.orchestrator.error_bus import OWN, ErrorBus
 from recollect.orchestrator.error_keeping import ErrorKeeping
 from recollect.orchestrator.feed.live import LiveFeed
@@ -171,8 +172,9 @@ class Parts:
             storage, self.fading, self.cache, entries_max=settings.decay.access_buffer_max
         )
         self.reuse = ReuseLog(storage)
+        self.questions = Questions(self.clock, settings.embedding.query_wait_ms / 1000)
         self.past = PastSearch(store, self.lexical, self.nearest)
-        self.similar = Similar(store, self.nearest, self.scoping, self.accesses)
+        self.similar = Similar(store, self.nearest, self.scoping, self.accesses, self.questions)
         self.keys = Keys(store, self.validator)
         self.typed = TypedMemories(store, self.drafting, self.keys)
         self.deletion = DeletionService(store, self.validator, self.scrubbing.finished)

@@ -132,9 +132,19 @@ class Embedding:
         for lane in self._lanes.values():
             lane.cache.clear()
 
-    async def query(self, text: str) -> Vectors:
-        """The one vector of a question; it never waits behind documents."""
-        vector: Vectors = (await self._rows_of([text], "query"))[0]
+    async def query(self, text: str, wait_s: float | None = None) -> Vectors:
+        """The one vector of a question; it never waits behind documents, nor longer than that."""
+        vector: Vectors
+        if self.inline or wait_s is None:
+            vector = (await self._rows_of([text], "query"))[0]
+            return vector
+        try:
+            async with asyncio.timeout(wait_s):
+                vector = (await self._rows_of([text], "query"))[0]
+        except TimeoutError:
+            raise EmbedderUnavailable(
+                f"{self.model} gave no vector within {wait_s:g} s.", model=self.model
+            ) from None
         return vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:

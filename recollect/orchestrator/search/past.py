@@ -8,11 +8,9 @@ small store of their own, in memory, and searched there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import apsw
 import msgspec
-import numpy as np
 
 from recollect.orchestrator.clock import parse_moment
 from recollect.orchestrator.embedding.interface import Vectors
@@ -120,8 +118,8 @@ class PastSearch:
         scope: Scope,
         moment_us: int,
         limit: int,
-    ) -> Found:
-        """The nearest to a vector, as things were."""
+    ) -> tuple[Found, int]:
+        """The nearest to a vector, as things were, and of how many there was no vector."""
         settled = unchanged(scope, moment_us)
 
         def read(session: Session) -> tuple[Found, list[MemoryRow]]:
@@ -131,11 +129,17 @@ class PastSearch:
             return self._store.rows_of(session, hits), changed
 
         present, changed = await storage.read(read)
-        if changed:
-            vectors = await meaning.embedding.documents([meaning_of(row) for row in changed])
-            scores: Any = vectors @ np.asarray(vector)
-            present = merged(present, list(zip(changed, map(float, scores), strict=True)))
-        return present[:limit]
+        if not changed:
+            return present[:limit], 0
+        made = await meaning.embedding.pooled_within(
+            [meaning_of(row) for row in changed], EMBED_WAIT_S
+        )
+        known = [
+            (row, float(one.vector @ vector))
+            for row, one in zip(changed, made, strict=True)
+            if one is not None
+        ]
+        return merged(present, known)[:limit], len(changed) - len(known)
 
     async def candidates(
         self,

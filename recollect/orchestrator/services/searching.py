@@ -13,6 +13,7 @@ from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.questions import Questions
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
@@ -48,6 +49,7 @@ class SearchService:
         scoping: Scoping,
         validator: Validator,
         accesses: AccessLog,
+        questions: Questions,
     ) -> None:
         self._storage = storage
         self._store = store
@@ -57,6 +59,7 @@ class SearchService:
         self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
+        self._questions = questions
         self._at_hand = RowsAtHand(store, accesses)
         # About how much of the processor finding the nearest takes, of all and within a scope that
         # is at hand, as lately seen by whichever thread. Not how long it takes: on a busy machine
@@ -153,7 +156,9 @@ class SearchService:
         scope: Scope,
         wanted: int,
     ) -> records.MemoriesFound:
-        asked = await meaning.embedding.query(operation.query) if vector is None else vector
+        asked = vector
+        if asked is None:
+            asked = await self._questions.vector(meaning, operation.query, call.deadline_us)
         found = await self._storage.read(
             lambda session: self._near_rows(session, meaning, asked, scope, wanted, call.now_us),
             asks_once=scope.narrow is None and meaning.index.brings_rows,
@@ -171,10 +176,20 @@ class SearchService:
         moment_us: int,
         wanted: int,
     ) -> records.MemoriesFound:
-        asked = await meaning.embedding.query(operation.query) if vector is None else vector
-        found = await self._past.by_meaning(self._storage, meaning, asked, scope, moment_us, wanted)
+        asked = vector
+        if asked is None:
+            asked = await self._questions.vector(meaning, operation.query, call.deadline_us)
+        found, unread = await self._past.by_meaning(
+            self._storage, meaning, asked, scope, moment_us, wanted
+        )
         offset = wanted - operation.k - 1
-        return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+        answer = self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+        if unread:
+            answer["degraded"] = (
+                f"Left out {unread:,} memories that have changed since then: {meaning.model} gave "
+                "no vectors of what they said."
+            )
+        return answer
 
     def _near_at_hand(
         self,
