@@ -60,6 +60,8 @@ from recollect.orchestrator.vocabularies import counter_of
 from recollect.orchestrator.working.workflow import Workflow
 
 ROWS_CACHED_MAX = 20_000
+ROWS_CACHED_BYTES_MAX = 64_000_000
+"""So much is kept of large memories too, which would be a gigabyte by their number alone."""
 
 
 class Parts:
@@ -129,7 +131,7 @@ class Parts:
         self.storage = open_storage(settings, Prefetch(self.meanings), [self.lexical.seal])
         # Where others may write too, a row kept here could be out of date.
         self.cache: LocalCache[CachedMemory] = LocalCache(
-            ROWS_CACHED_MAX if self.storage.inline_reads else 0
+            ROWS_CACHED_MAX if self.storage.inline_reads else 0, ROWS_CACHED_BYTES_MAX
         )
         self.errors = ErrorBus(settings.errors.kept_max)
         self.keeping = ErrorKeeping(self.errors, self.storage, settings.errors.kept_max)
