@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from recollect.orchestrator.access.identities import LOCAL
+from recollect.protocol.envelope import PROTOCOL_VERSION, Request
 from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
@@ -311,3 +315,51 @@ def test_neighbours_are_whole_whatever_is_shown_of_what_was_found(world: World) 
     [near] = found["results"][0]["neighbours"]
     assert near["content"] == "It rained"
     assert near["session_id"] == session
+
+
+def answered_at_once(world: World, operation: Any) -> bool:
+    """Whether the event loop found the answer itself, while everybody else waited."""
+
+    async def dispatched() -> bool:
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        body = msgspec.msgpack.encode(operation)
+        request = Request(v=PROTOCOL_VERSION, id=1, op=operation.spec.name, body=body)
+        world.orchestrator.dispatcher.dispatch(
+            msgspec.msgpack.encode(request), answered.set_result, LOCAL
+        )
+        at_once = answered.done()
+        await answered
+        return at_once
+
+    return world.run(dispatched())
+
+
+def test_only_small_pages_near_the_beginning_hold_up_the_event_loop(world: World) -> None:
+    contents = [f"Note {n} about the sea" for n in range(200)]
+    world(BatchAddMemories([{"content": content} for content in contents]))
+    for _ in range(3):
+        at_once = answered_at_once(world, SemanticSearch("the sea", 5))
+    assert at_once is world.storage.inline_reads
+    assert not answered_at_once(world, SemanticSearch("the sea", 150))
+    first = world(SemanticSearch("the sea", 100))
+    then = SemanticSearch("the sea", 100, cursor=first["cursor"])
+    assert not answered_at_once(world, then)
+    second = world(then)
+    assert sorted(m["content"] for m in first["results"] + second["results"]) == sorted(contents)
+
+
+def test_what_the_index_does_not_know_to_be_archived_is_not_shown(world: World) -> None:
+    gone = add(world, "A note about the sea")
+    kept = add(world, "A note about the lake")
+
+    async def archive() -> None:
+        # As it is for a moment after every commit that archives.
+        await world.storage.write(
+            lambda transaction: transaction.execute(
+                "UPDATE memories SET archived_us = 1 WHERE id = ?", (gone,)
+            )
+        )
+
+    world.run(archive())
+    assert ids(world(SemanticSearch("the sea", 100))) == [kept]
+    assert ids(world(SemanticSearch("the sea", 5))) == [kept]
