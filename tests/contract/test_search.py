@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from recollect.orchestrator.access.identities import LOCAL
+from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request
 from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
@@ -18,6 +21,7 @@ from recollect.protocol.operations import (
     CreateSession,
     DeleteMemory,
     GetMemory,
+    Purge,
     Recall,
     SearchMemory,
     SemanticSearch,
@@ -363,3 +367,44 @@ def test_what_the_index_does_not_know_to_be_archived_is_not_shown(world: World) 
     world.run(archive())
     assert ids(world(SemanticSearch("the sea", 100))) == [kept]
     assert ids(world(SemanticSearch("the sea", 5))) == [kept]
+
+
+def test_who_has_written_anywhere_is_known_at_every_moment(world: World) -> None:
+    def meant(name: str) -> bool:
+        results = world(Recall(f"What did {name} say about the sea?", explain=True))["results"]
+        return any("author" in result["explanation"] for result in results)
+
+    add(world, "The sea is calm", agent="Anna")
+    assert meant("Anna")
+    assert not meant("Bertram")
+    once = add(world, "The sea is rough", agent="Bertram", namespace="user:b")
+    assert meant("Bertram")
+    world(Purge(once))
+    assert not meant("Bertram")
+    add(world, "The sea is rough again", agent="Bertram", namespace="user:c")
+    assert meant("Bertram")
+
+
+def test_the_authors_of_all_namespaces_are_gone_through_once(tmp_path: Path) -> None:
+    world = World("sqlite", tmp_path / "data")
+
+    async def fill() -> None:
+        await world.storage.write(
+            lambda transaction: transaction.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
+                "INSERT INTO authors (namespace, author) SELECT 'user:' || i, 'Anna' FROM n"
+            )
+        )
+
+    async def took_s() -> float:
+        def read(session: Session) -> float:
+            began_s = time.thread_time()
+            assert list(world.orchestrator.parts.authors.within(session, None)) == ["Anna"]
+            return time.thread_time() - began_s
+
+        return await world.storage.read(read)
+
+    world.run(fill())
+    first_s = world.run(took_s())
+    assert world.run(took_s()) < first_s / 10
+    world.close()

@@ -158,7 +158,12 @@ class RecallService:
             self._intent_s += (time.thread_time() - began_s - self._intent_s) / 8
             return intent
 
-        if self._storage.inline_reads and self._intent_s <= INLINE_S_MAX:
+        if (
+            self._storage.inline_reads
+            and self._intent_s <= INLINE_S_MAX
+            and len(query) <= INLINE_QUERY_CHARS_MAX
+            and self._authors.quick(scope.namespace, INLINE_S_MAX)
+        ):
             # Quicker than a thread could be woken to do it.
             return self._storage.read_inline(read)
         return await self._storage.read(read)
@@ -239,5 +244,7 @@ class RecallService:
         return found
 
 
+INLINE_QUERY_CHARS_MAX = 1_000
+"""A longer question is understood in a thread, however quick it was with the last ones."""
 DIVERSE_MAX = 200
 """Variety is brought into so many of the best; what comes after them stays in its order."""
