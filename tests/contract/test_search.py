@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from recollect.config.settings import EmbeddingSettings, LimitsSettings, Settings
 from recollect.orchestrator.access.identities import LOCAL
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request
@@ -407,4 +408,19 @@ def test_the_authors_of_all_namespaces_are_gone_through_once(tmp_path: Path) -> 
     world.run(fill())
     first_s = world.run(took_s())
     assert world.run(took_s()) < first_s / 10
+    world.close()
+
+
+def test_recall_is_walked_through_where_a_page_may_be_smaller_than_what_is_ranked(
+    storage_url: str, tmp_path: Path
+) -> None:
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"), limits=LimitsSettings(page_items_max=20)
+    )
+    world = World(storage_url, tmp_path / "data", settings)
+    for n in range(30):
+        add(world, f"note {n} about the garden")
+    first = world(Recall("the garden", 20))
+    second = world(Recall("the garden", 20, cursor=first["cursor"]))
+    assert len({*ids(first), *ids(second)}) == 30
     world.close()

@@ -145,7 +145,8 @@ class RecallService:
         if position is None:
             return 0, max(self._depth, k)
         offset, depth = int(position[0]), int(position[1])
-        if not (offset >= 0 and self._depth <= depth <= self._validator.limits.page_items_max):
+        deepest = max(self._depth, self._validator.limits.page_items_max)
+        if not (offset >= 0 and self._depth <= depth <= deepest):
             raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
         return offset, depth
 
