@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from recollect.protocol.errors import EmbedderUnavailable
 from recollect.protocol.operations import (
     AddMemory,
     AssembleContext,
+    DeleteMemory,
     FindSimilarDecisions,
     Recall,
     SaveTask,
@@ -114,3 +116,26 @@ def test_the_past_is_searched_by_a_ready_vector(hanging: Hanging) -> None:
         "The harbour is closed in winter."
     ]
     assert found["degraded"].startswith("Left out 1 ")
+
+
+def test_what_left_the_scope_while_the_vector_was_waited_for_is_not_recalled(
+    hanging: Hanging,
+) -> None:
+    world = hanging.world
+    kept, deleted, changed = (
+        world(AddMemory(f"The ferry is {how}.", importance=0.9))["memory_id"]
+        for how in ("late", "full", "new")
+    )
+    world.settle()
+    hanging.hang()
+
+    async def recalled() -> Any:
+        asked = Recall("How is the ferry?", filters={"importance": {"gt": 0.5}})
+        recalling = asyncio.ensure_future(world.ask(asked))
+        # When this is answered, so are the words of the question; its vector is waited for.
+        await world.ask(SearchMemory("ferry"))
+        await world.ask(DeleteMemory(deleted))
+        await world.ask(UpdateMemory(changed, {"importance": 0.1}))
+        return await recalling
+
+    assert [result["id"] for result in world.run(recalled())["results"]] == [kept]
