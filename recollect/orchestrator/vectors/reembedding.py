@@ -45,6 +45,8 @@ GRACE_S = 0.2
 CLEAR_PAUSE_S = 0.02
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
+DISCARDS_MAX = 20
+"""Attempts to remove an index, over a quarter of an hour."""
 
 Make = Callable[[], Awaitable[Meaning]]
 """Makes the meaning that is to come into use; it may not be possible yet."""
@@ -274,9 +276,22 @@ class Reembedding:
         self._status["state"] = "done"
 
     async def _discard(self, meaning: Meaning) -> None:
-        """Remove the files of a meaning that is not used any more."""
-        await self._indexes.discard(self._storage, meaning)
-        self._meanings.leaving.remove(meaning)
+        """Remove the index of a meaning that is not used any more. Until that is done no purge is
+        finished, so one failure is not the end of it."""
+        retry_s = RETRY_S_MIN
+        for attempt in range(1, DISCARDS_MAX + 1):
+            try:
+                await self._indexes.discard(self._storage, meaning)
+            except RecollectError as error:
+                log.warning("The old index is still there.", action="reembed", reason=error.message)
+                self.trouble("reembedding_waits", error.message)
+                if attempt == DISCARDS_MAX:
+                    raise
+                await asyncio.sleep(retry_s)
+                retry_s = min(2 * retry_s, RETRY_S_MAX)
+            else:
+                self._meanings.leaving.remove(meaning)
+                return
 
     def _exchange(self, target: Meaning) -> Callable[[], None]:
         def exchange() -> None:
