@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.interface import Embedder
@@ -14,7 +15,7 @@ from recollect.orchestrator.trouble import Trouble
 from recollect.orchestrator.vectors.indexes import VectorIndexes
 from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol.errors import StorageFailed
-from recollect.protocol.operations import AddMemory, Purge
+from recollect.protocol.operations import AddMemory, Purge, ReadChanges, SemanticSearch
 from tests.harness.worlds import World
 
 
@@ -65,3 +66,53 @@ def test_a_purge_is_finished_though_the_old_index_could_not_be_removed_at_once(
     world.run(move())
     assert failing.failures == 1
     assert world(Purge(purged))["wiped"]
+
+
+def test_the_old_index_is_there_until_those_who_began_with_it_are_answered(tmp_path: Path) -> None:
+    world = World("sqlite", tmp_path / "data")
+    memory_id = world(AddMemory("The harbour is closed."))["memory_id"]
+    parts = world.orchestrator.parts
+    old = parts.meanings.current
+    found: list[int] = []
+
+    async def move() -> None:
+        async def make() -> Meaning:
+            return parts.providers.meaning(HashedEmbedder(64), asyncio.get_running_loop())
+
+        async def somebody_searches(within_s: float) -> None:
+            assert within_s > 0
+            vector = old.embedding.embed_now(["The harbour"], "query")[0]
+            found.append(
+                await world.storage.read(
+                    lambda session: len(old.index.seen_by(session).search(vector, 5))
+                )
+            )
+
+        reembedding = Reembedding(world.storage, parts.meanings, parts.indexes)
+        reembedding.under_way = somebody_searches
+        reembedding.start(hashed(64), make)
+        while reembedding.running:
+            await asyncio.sleep(0)
+
+    world.run(move())
+    assert found == [1]
+    assert world(SemanticSearch("the harbour"))["results"][0]["id"] == memory_id
+    world.close()
+
+
+def test_what_is_under_way_is_waited_for_and_what_comes_later_is_not(world: World) -> None:
+    async def scenario() -> None:
+        reading = asyncio.ensure_future(world.ask(ReadChanges(namespace="user:a", wait_s=15.0)))
+        await asyncio.sleep(0)
+        waited = asyncio.ensure_future(world.orchestrator.parts.reembedding.under_way(15.0))
+        await world.ask(AddMemory("In another place.", namespace="user:b"))
+        assert not waited.done()
+        later = asyncio.ensure_future(world.ask(ReadChanges(namespace="user:c", wait_s=15.0)))
+        await world.ask(AddMemory("Here.", namespace="user:a"))
+        assert len((await reading)["changes"]) == 1
+        await waited
+        assert not later.done()
+        await world.ask(AddMemory("There.", namespace="user:c"))
+        await later
+
+    world.run(scenario())
