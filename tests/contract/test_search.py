@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from recollect.config.settings import EmbeddingSettings, LimitsSettings, Settings
 from recollect.orchestrator.access.identities import LOCAL
+from recollect.orchestrator.search.filters import Condition, namespace_condition
+from recollect.orchestrator.search.scope import Scope, alive_at
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request
 from recollect.protocol.errors import InvalidArgument, RecollectError
@@ -423,4 +426,53 @@ def test_recall_is_walked_through_where_a_page_may_be_smaller_than_what_is_ranke
     first = world(Recall("the garden", 20))
     second = world(Recall("the garden", 20, cursor=first["cursor"]))
     assert len({*ids(first), *ids(second)}) == 30
+    world.close()
+
+
+class Counting:
+    """A session that counts what it is asked about."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.params = 0
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Any:
+        self.params += len(params)
+        return self._session.execute(sql, params)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def test_a_moment_before_most_of_the_store_is_not_looked_for_among_all_of_it(
+    tmp_path: Path,
+) -> None:
+    world = World("sqlite", tmp_path / "data")
+    early = [add(world, f"early note {n} about the sea", namespace="user:a") for n in range(8)]
+    moment_us = world.clock.now_us()
+    world.clock.advance(60)
+    for start in range(0, 6_000, 2_000):
+        notes = [{"content": f"note {n} about the sea"} for n in range(start, start + 2_000)]
+        world(BatchAddMemories(notes, namespace="user:a"))
+    parts = world.orchestrator.parts
+    meaning = parts.meanings.current
+    vector = meaning.embedding.embed_now(["note about the sea"], "query")[0]
+
+    async def looked_at(narrow: Condition | None) -> tuple[int, int]:
+        def read(session: Session) -> tuple[int, int]:
+            counting: Any = Counting(session)
+            scope = Scope(alive_at(moment_us), narrow, narrow, narrow)
+            settled = parts.past.settled(counting, scope, moment_us)
+            hits = parts.nearest.find(counting, meaning.index, vector, 20, settled)
+            return len(hits), counting.params
+
+        return await world.storage.read(read)
+
+    for narrow in (None, namespace_condition("user:a")):
+        found, asked = world.run(looked_at(narrow))
+        assert found == len(early)
+        assert asked < 1_000
+    for way in (SemanticSearch, Recall):
+        then = world(way("note about the sea", 20, as_of=moment_us / 1_000_000))
+        assert sorted(ids(then)) == sorted(early)
     world.close()

@@ -19,9 +19,10 @@ from recollect.orchestrator.embedding.passages import similarity
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import COLUMNS, INSERT, JOINED_COLUMNS, MemoryRow, with_snapshot
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex
-from recollect.orchestrator.search.scope import Scope
-from recollect.orchestrator.search.scopes import Nearest
+from recollect.orchestrator.search.scope import Scope, both
+from recollect.orchestrator.search.scopes import WEAK_SHARE, Nearest
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.interface import Params, Row, Session, Storage
 from recollect.protocol.errors import LimitExceeded
@@ -101,11 +102,25 @@ class PastSearch:
         moment_us = parse_moment("as_of", as_of)
         return moment_us if moment_us is not None and moment_us < now_us else None
 
+    def settled(self, session: Session, scope: Scope, moment_us: int) -> Scope:
+        """The part of a scope that is still as it was.
+
+        If that is little of the store, the moment narrows the scope: then it is listed, rather than
+        looked for among all that came later.
+        """
+        before: Condition = ("memories.updated_us <= ?", [moment_us])
+        settled = msgspec.structs.replace(scope, alive=both(scope.alive, before))
+        if self._nearest.estimate(session, before).share >= WEAK_SHARE:
+            return settled
+        narrow = before if scope.narrow is None else both(scope.narrow, before)
+        return msgspec.structs.replace(settled, narrow=narrow)
+
     def by_words(
         self, session: Session, query: str, scope: Scope, moment_us: int, limit: int
     ) -> Found:
         """The best matches of some words, as things were."""
-        hits = self._lexical.find(session, query, unchanged(scope, moment_us).condition, limit, 0)
+        settled = self.settled(session, scope, moment_us)
+        hits = self._lexical.find(session, query, settled.condition, limit, 0)
         present = self._store.rows_of(session, hits)
         with past_store(session, scope, moment_us) as past:
             return merged(present, alike(past.by_words(query, scope, limit), present))[:limit]
@@ -120,9 +135,9 @@ class PastSearch:
         limit: int,
     ) -> tuple[Found, int]:
         """The nearest to a vector, as things were, and of how many there was no vector."""
-        settled = unchanged(scope, moment_us)
 
         def read(session: Session) -> tuple[Found, list[MemoryRow]]:
+            settled = self.settled(session, scope, moment_us)
             hits = self._nearest.find(session, meaning.index, vector, limit, settled)
             with past_store(session, scope, moment_us) as past:
                 changed = past.fitting(scope, EMBEDDED_MAX)
@@ -171,14 +186,6 @@ class PastSearch:
             (row, scores.get(row.num), nearness)
             for row, nearness in zip(rows, similar, strict=True)
         ]
-
-
-def unchanged(scope: Scope, moment_us: int) -> Scope:
-    """The part of a scope that is still as it was."""
-    sql, params = scope.alive
-    return msgspec.structs.replace(
-        scope, alive=(f"{sql} AND updated_us <= ?", [*params, moment_us])
-    )
 
 
 def past_store(session: Session, scope: Scope, moment_us: int) -> PastStore:

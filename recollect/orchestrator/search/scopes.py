@@ -80,6 +80,10 @@ class Nearest(Protocol):
         that did fit may be among them."""
         ...
 
+    def estimate(self, session: Session, condition: Condition) -> Estimate:
+        """About how much of all memories fits a condition."""
+        ...
+
     def at_hand(self, scope: Scope, seq: int) -> bool:
         """Whether what is in a scope is known already, but for a few of the changes up to a last
         one, so that finding the nearest is quick."""

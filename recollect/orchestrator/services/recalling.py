@@ -19,7 +19,7 @@ from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.neighbours import Neighbours
-from recollect.orchestrator.search.past import PastSearch, unchanged
+from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.ranking import (
     Intent,
     Ranked,
@@ -106,7 +106,12 @@ class RecallService:
             collections=operation.collections,
             only=only,
         )
-        scope = then if moment_us is None else unchanged(then, moment_us)
+        scope = then
+        if moment_us is not None:
+            moment = moment_us
+            scope = await self._storage.read(
+                lambda session: self._past.settled(session, then, moment)
+            )
         intent = await self._intent(operation.query, scope, moment_us or call.now_us)
         meaning = self._store.meanings.current
         words = intent.search_text
