@@ -189,6 +189,10 @@ class EmbeddingSettings(Struct, frozen=True):
     wait_ms: Annotated[int, Meta(ge=0, le=600_000, description=(
         "How long a write waits for its vectors. What has none by then is stored, found by its "
         "words at once, and embedded later."))] = 3000
+    query_wait_ms: Annotated[int, Meta(ge=1, le=600_000, description=(
+        "How long a search waits for the vector of its question, and never more than half of what "
+        "is left of its deadline. Without one, `recall` and contexts answer by words alone, and "
+        "`semantic_search` with an error."))] = 5000
     cache_texts_max: Annotated[int, Meta(ge=0, le=10_000_000, description=(
         "Texts whose vectors are kept at hand."))] = 10_000
     openai_url: Annotated[str, Meta(min_length=1, description=(

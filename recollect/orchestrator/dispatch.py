@@ -180,6 +180,11 @@ class Dispatcher:
             "failed_by_code": dict(self._error_answers.counts),
         }
 
+    async def under_way(self, within_s: float) -> None:
+        """Wait until what is being worked on now is answered, and no longer than that."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=within_s)
+
     async def drained(self) -> None:
         """Refuse what comes from now on and wait until everything accepted is answered."""
         self.draining = True

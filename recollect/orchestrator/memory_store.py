@@ -23,6 +23,7 @@ from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.vectors.memory_vectors import DROP_VECTOR, EMBED_LATER, MemoryVectors
@@ -123,13 +124,18 @@ class MemoryStore:
         call.require(row.namespace, row.id, access)
         return row
 
-    def rows_of(self, session: Session, hits: Sequence[tuple[int, T]]) -> list[tuple[MemoryRow, T]]:
-        """The rows of some memories, each with what came with its number, in the same order."""
+    def rows_of(
+        self, session: Session, hits: Sequence[tuple[int, T]], condition: Condition | None = None
+    ) -> list[tuple[MemoryRow, T]]:
+        """The rows of some memories, each with what came with its number, in the same order; of
+        those that fit a condition, if there is one."""
+        fits, params = ("", []) if condition is None else (f" AND {condition[0]}", condition[1])
         found: dict[int, MemoryRow] = {}
         for start in range(0, len(hits), ROWS_AT_ONCE):
             nums = [num for num, _ in hits[start : start + ROWS_AT_ONCE]]
-            sql = rows.SELECT_BY_NUMS.format(marks=", ".join("?" for _ in nums))
-            found.update((row[0], MemoryRow(*row)) for row in session.execute(sql, nums))
+            sql = rows.SELECT_BY_NUMS.format(marks=", ".join("?" for _ in nums)) + fits
+            asked = (*nums, *params)
+            found.update((row[0], MemoryRow(*row)) for row in session.execute(sql, asked))
         return [(found[num], what) for num, what in hits if num in found]
 
     def require(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, cast
 
 import msgspec
@@ -185,11 +186,23 @@ def lasting_record(row: MemoryRow) -> MemoryRecord:
     }
 
 
+ROW_BYTES = 2_048
+READ_BYTES_PER_CHAR = 5
+
+
 class CachedMemory(msgspec.Struct, frozen=True):
     """A row near at hand, with the part of its record that need not be made again."""
 
     row: MemoryRow
     lasting: MemoryRecord
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes to keep it."""
+        row = self.row
+        # What is read from JSON takes several times its length, and the text is there as well.
+        read = len(row.metadata) + len(row.value or "") + len(row.tags)
+        return ROW_BYTES + sys.getsizeof(row.content) + READ_BYTES_PER_CHAR * read
 
 
 def snapshot_of(row: MemoryRow, columns: dict[str, Any] | None = None) -> str:

@@ -41,7 +41,7 @@ class RowsAtHand:
                 self._accesses.apply(row)
                 cached = found[row.num] = CachedMemory(row, lasting_record(row))
                 if len(row.content) + len(row.metadata) + len(row.value or "") <= CACHED_CHARS_MAX:
-                    cache.keep(row.id, cached, ticket)
+                    cache.keep(row.id, cached, ticket, cached.weight)
                     self._learn(row.num, row.id)
         return found
 

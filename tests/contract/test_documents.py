@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -562,3 +563,25 @@ def test_every_change_of_a_document_is_in_the_journal(world: World, folder: Path
     assert [e[3] for e in entries if e[0] == "sync_documents"] == ["failed"]
     # And each chunk has its own: it came, and it went.
     assert sum(e[0] in ("index_document", "delete_document") for e in entries) == 4
+
+
+def test_a_long_document_is_hashed_while_others_are_served(
+    world: World, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    sha256 = hashlib.sha256
+
+    def noted(data: bytes = b"") -> Any:
+        if len(data) >= 50_000:
+            taken.append(threading.get_ident())
+        return sha256(data)
+
+    monkeypatch.setattr(hashlib, "sha256", noted)
+    text = "A line of a long document about the sea.\n\n" * 2_000
+    (folder / "long.txt").write_text(text)
+    by_text = world(IndexDocument(text=text))
+    by_path = world(IndexDocument(path=str(folder / "long.txt")))
+    assert by_text["added"] == by_path["added"] > 100
+    # The event loop runs in the thread of the test.
+    assert taken
+    assert threading.get_ident() not in taken

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recollect.orchestrator.access.grants import NOTHING
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.assembly import parts
 from recollect.orchestrator.clock import to_iso
 from recollect.protocol import errors
 from recollect.protocol.operations import (
@@ -486,3 +489,22 @@ def test_a_number_is_not_compared_with_text(world: World) -> None:
     for filters in wrong:
         with pytest.raises(errors.InvalidArgument):
             world(Count(filters=filters))
+
+
+def test_of_large_memories_fewer_are_kept_at_hand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bound = 2_000_000
+    monkeypatch.setattr(parts, "ROWS_CACHED_BYTES_MAX", bound)
+    world = World("sqlite", tmp_path / "data")
+    numbers = list(range(4_000))
+    added = [add(world, f"memory {n}", metadata={"numbers": numbers}) for n in range(120)]
+    get(world, added[0])
+    tracemalloc.start()
+    for _ in range(2):
+        assert all(get(world, one)["metadata"]["numbers"] == numbers for one in added)
+        assert len(found(world, "memory")) == 50
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 3 * bound
+    world.close()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import random
+import tracemalloc
 from typing import Any
 
 import pytest
 
+from recollect.orchestrator.search.scopes import (
+    ESTIMATES_BYTES_MAX,
+    NUM_BYTES,
+    NUMS_KEPT_MAX,
+    Scopes,
+)
+from recollect.orchestrator.storage.interface import Session
 from recollect.protocol import operations as ops
 from tests.harness.worlds import World
 
@@ -103,3 +112,23 @@ def test_words_are_found_in_a_scope_that_leaves_few_after_every_change(filled: W
     assert moved["content"] in by_words(moved["content"])
     world(ops.UpdateMemory(moved["id"], {"metadata": {"kind": "common"}}))
     assert moved["content"] not in by_words(moved["content"])
+
+
+def test_filters_with_long_lists_are_kept_within_a_bound(world: World) -> None:
+    scopes = Scopes(random.Random(1))
+
+    def look(session: Session) -> None:
+        for n in range(800):
+            ids = [f"memory-{n:08}-{at:08}-of-a-long-list" for at in range(500)]
+            condition = f"id IN ({', '.join('?' * len(ids))})", ids
+            scopes.estimate(session, condition)
+            scopes.listed(session, condition)
+
+    async def looked() -> None:
+        await world.storage.read(look)
+
+    tracemalloc.start()
+    world.run(looked())
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < ESTIMATES_BYTES_MAX + NUMS_KEPT_MAX * NUM_BYTES

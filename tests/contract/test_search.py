@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from recollect.config.settings import EmbeddingSettings, LimitsSettings, Settings
+from recollect.orchestrator.access.identities import LOCAL
+from recollect.orchestrator.search.filters import Condition, namespace_condition
+from recollect.orchestrator.search.scope import Scope, alive_at
+from recollect.orchestrator.storage.interface import Session
+from recollect.protocol.envelope import PROTOCOL_VERSION, Request
 from recollect.protocol.errors import InvalidArgument, RecollectError
 from recollect.protocol.operations import (
     AddMemory,
@@ -14,6 +25,7 @@ from recollect.protocol.operations import (
     CreateSession,
     DeleteMemory,
     GetMemory,
+    Purge,
     Recall,
     SearchMemory,
     SemanticSearch,
@@ -311,3 +323,156 @@ def test_neighbours_are_whole_whatever_is_shown_of_what_was_found(world: World) 
     [near] = found["results"][0]["neighbours"]
     assert near["content"] == "It rained"
     assert near["session_id"] == session
+
+
+def answered_at_once(world: World, operation: Any) -> bool:
+    """Whether the event loop found the answer itself, while everybody else waited."""
+
+    async def dispatched() -> bool:
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        body = msgspec.msgpack.encode(operation)
+        request = Request(v=PROTOCOL_VERSION, id=1, op=operation.spec.name, body=body)
+        world.orchestrator.dispatcher.dispatch(
+            msgspec.msgpack.encode(request), answered.set_result, LOCAL
+        )
+        at_once = answered.done()
+        await answered
+        return at_once
+
+    return world.run(dispatched())
+
+
+def test_only_small_pages_near_the_beginning_hold_up_the_event_loop(world: World) -> None:
+    contents = [f"Note {n} about the sea" for n in range(200)]
+    world(BatchAddMemories([{"content": content} for content in contents]))
+    for _ in range(3):
+        at_once = answered_at_once(world, SemanticSearch("the sea", 5))
+    assert at_once is world.storage.inline_reads
+    assert not answered_at_once(world, SemanticSearch("the sea", 150))
+    first = world(SemanticSearch("the sea", 100))
+    then = SemanticSearch("the sea", 100, cursor=first["cursor"])
+    assert not answered_at_once(world, then)
+    second = world(then)
+    assert sorted(m["content"] for m in first["results"] + second["results"]) == sorted(contents)
+
+
+def test_what_the_index_does_not_know_to_be_archived_is_not_shown(world: World) -> None:
+    gone = add(world, "A note about the sea")
+    kept = add(world, "A note about the lake")
+
+    async def archive() -> None:
+        # As it is for a moment after every commit that archives.
+        await world.storage.write(
+            lambda transaction: transaction.execute(
+                "UPDATE memories SET archived_us = 1 WHERE id = ?", (gone,)
+            )
+        )
+
+    world.run(archive())
+    assert ids(world(SemanticSearch("the sea", 100))) == [kept]
+    assert ids(world(SemanticSearch("the sea", 5))) == [kept]
+
+
+def test_who_has_written_anywhere_is_known_at_every_moment(world: World) -> None:
+    def meant(name: str) -> bool:
+        results = world(Recall(f"What did {name} say about the sea?", explain=True))["results"]
+        return any("author" in result["explanation"] for result in results)
+
+    add(world, "The sea is calm", agent="Anna")
+    assert meant("Anna")
+    assert not meant("Bertram")
+    once = add(world, "The sea is rough", agent="Bertram", namespace="user:b")
+    assert meant("Bertram")
+    world(Purge(once))
+    assert not meant("Bertram")
+    add(world, "The sea is rough again", agent="Bertram", namespace="user:c")
+    assert meant("Bertram")
+
+
+def test_the_authors_of_all_namespaces_are_gone_through_once(tmp_path: Path) -> None:
+    world = World("sqlite", tmp_path / "data")
+
+    async def fill() -> None:
+        await world.storage.write(
+            lambda transaction: transaction.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
+                "INSERT INTO authors (namespace, author) SELECT 'user:' || i, 'Anna' FROM n"
+            )
+        )
+
+    async def took_s() -> float:
+        def read(session: Session) -> float:
+            began_s = time.thread_time()
+            assert list(world.orchestrator.parts.authors.within(session, None)) == ["Anna"]
+            return time.thread_time() - began_s
+
+        return await world.storage.read(read)
+
+    world.run(fill())
+    first_s = world.run(took_s())
+    assert world.run(took_s()) < first_s / 10
+    world.close()
+
+
+def test_recall_is_walked_through_where_a_page_may_be_smaller_than_what_is_ranked(
+    storage_url: str, tmp_path: Path
+) -> None:
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"), limits=LimitsSettings(page_items_max=20)
+    )
+    world = World(storage_url, tmp_path / "data", settings)
+    for n in range(30):
+        add(world, f"note {n} about the garden")
+    first = world(Recall("the garden", 20))
+    second = world(Recall("the garden", 20, cursor=first["cursor"]))
+    assert len({*ids(first), *ids(second)}) == 30
+    world.close()
+
+
+class Counting:
+    """A session that counts what it is asked about."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.params = 0
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Any:
+        self.params += len(params)
+        return self._session.execute(sql, params)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def test_a_moment_before_most_of_the_store_is_not_looked_for_among_all_of_it(
+    tmp_path: Path,
+) -> None:
+    world = World("sqlite", tmp_path / "data")
+    early = [add(world, f"early note {n} about the sea", namespace="user:a") for n in range(8)]
+    moment_us = world.clock.now_us()
+    world.clock.advance(60)
+    for start in range(0, 6_000, 2_000):
+        notes = [{"content": f"note {n} about the sea"} for n in range(start, start + 2_000)]
+        world(BatchAddMemories(notes, namespace="user:a"))
+    parts = world.orchestrator.parts
+    meaning = parts.meanings.current
+    vector = meaning.embedding.embed_now(["note about the sea"], "query")[0]
+
+    async def looked_at(narrow: Condition | None) -> tuple[int, int]:
+        def read(session: Session) -> tuple[int, int]:
+            counting: Any = Counting(session)
+            scope = Scope(alive_at(moment_us), narrow, narrow, narrow)
+            settled = parts.past.settled(counting, scope, moment_us)
+            hits = parts.nearest.find(counting, meaning.index, vector, 20, settled)
+            return len(hits), counting.params
+
+        return await world.storage.read(read)
+
+    for narrow in (None, namespace_condition("user:a")):
+        found, asked = world.run(looked_at(narrow))
+        assert found == len(early)
+        assert asked < 1_000
+    for way in (SemanticSearch, Recall):
+        then = world(way("note about the sea", 20, as_of=moment_us / 1_000_000))
+        assert sorted(ids(then)) == sorted(early)
+    world.close()

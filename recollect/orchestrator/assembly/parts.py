@@ -23,6 +23,7 @@ from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.embedding.questions import Questions
 from recollect.orchestrator.error_bus import OWN, ErrorBus
 from recollect.orchestrator.error_keeping import ErrorKeeping
 from recollect.orchestrator.feed.live import LiveFeed
@@ -59,6 +60,8 @@ from recollect.orchestrator.vocabularies import counter_of
 from recollect.orchestrator.working.workflow import Workflow
 
 ROWS_CACHED_MAX = 20_000
+ROWS_CACHED_BYTES_MAX = 64_000_000
+"""So much is kept of large memories too, which would be a gigabyte by their number alone."""
 
 
 class Parts:
@@ -128,7 +131,7 @@ class Parts:
         self.storage = open_storage(settings, Prefetch(self.meanings), [self.lexical.seal])
         # Where others may write too, a row kept here could be out of date.
         self.cache: LocalCache[CachedMemory] = LocalCache(
-            ROWS_CACHED_MAX if self.storage.inline_reads else 0
+            ROWS_CACHED_MAX if self.storage.inline_reads else 0, ROWS_CACHED_BYTES_MAX
         )
         self.errors = ErrorBus(settings.errors.kept_max)
         self.keeping = ErrorKeeping(self.errors, self.storage, settings.errors.kept_max)
@@ -171,8 +174,9 @@ class Parts:
             storage, self.fading, self.cache, entries_max=settings.decay.access_buffer_max
         )
         self.reuse = ReuseLog(storage)
+        self.questions = Questions(self.clock, settings.embedding.query_wait_ms / 1000)
         self.past = PastSearch(store, self.lexical, self.nearest)
-        self.similar = Similar(store, self.nearest, self.scoping, self.accesses)
+        self.similar = Similar(store, self.nearest, self.scoping, self.accesses, self.questions)
         self.keys = Keys(store, self.validator)
         self.typed = TypedMemories(store, self.drafting, self.keys)
         self.deletion = DeletionService(store, self.validator, self.scrubbing.finished)

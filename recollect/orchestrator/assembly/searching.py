@@ -42,10 +42,19 @@ def search_services(parts: Parts) -> tuple[object, ...]:
         weights,
         validator,
         accesses,
+        parts.questions,
     )
     return (
         SearchService(
-            storage, store, parts.lexical, parts.nearest, parts.past, scoping, validator, accesses
+            storage,
+            store,
+            parts.lexical,
+            parts.nearest,
+            parts.past,
+            scoping,
+            validator,
+            accesses,
+            parts.questions,
         ),
         recalling,
         ContextService(
@@ -59,6 +68,7 @@ def search_services(parts: Parts) -> tuple[object, ...]:
                 parts.authors,
                 scoping,
                 weights,
+                parts.questions,
             ),
             parts.operational_reading,
             parts.counter,

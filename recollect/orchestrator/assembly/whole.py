@@ -43,4 +43,5 @@ def assemble(settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) 
         parts.room,
         parts.echoes,
     )
+    parts.reembedding.under_way = parts.dispatcher.under_way
     return parts

@@ -19,6 +19,7 @@ from recollect.orchestrator.context.tiers import condition_of, tier_of
 from recollect.orchestrator.context.weighing import Considered, repeating, value_of, weigh
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.questions import Questions, found_by_words
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.authors import Authors
@@ -27,11 +28,9 @@ from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.ranking import Candidate, Intent, Weights, read_query
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.protocol.errors import EmbedderUnavailable, Overloaded
 from recollect.protocol.operations import AssembleContext
 from recollect.protocol.operations.context import ContextTier
 
-MEANINGLESS = "Found by words alone: nothing can be embedded now."
 CROWDED_SHARE = 0.5
 DEEPER = 4
 """If so many of what a tier gives only repeat the task, it is searched so many times deeper."""
@@ -77,6 +76,7 @@ class TierSearch:
         authors: Authors,
         scoping: Scoping,
         weights: Weights,
+        questions: Questions,
     ) -> None:
         self._storage = storage
         self._store = store
@@ -85,6 +85,7 @@ class TierSearch:
         self._authors = authors
         self._scoping = scoping
         self._weights = weights
+        self._questions = questions
 
     async def look(
         self,
@@ -116,8 +117,8 @@ class TierSearch:
         )
         meaning = self._store.meanings.current
         words = intent.search_text
-        vector, by_words = await asyncio.gather(
-            self._vector(meaning, intent),
+        (vector, lacking), by_words = await asyncio.gather(
+            self._questions.heard(meaning, intent.embed_text, call.deadline_us),
             self._by_words(words, scopes),
         )
         asked = Asked(call, operation.task_description, intent, meaning, vector)
@@ -131,18 +132,12 @@ class TierSearch:
         considered, weighed = await self._storage.read(
             lambda session: self._weighed(session, asked, operation, found, first)
         )
-        return Looked(considered, weighed, MEANINGLESS if vector is None else None)
+        return Looked(considered, weighed, found_by_words(lacking))
 
     async def _by_words(self, words: str, scopes: Sequence[Scope]) -> list[Hits]:
         return await self._storage.read(
             lambda session: self._gathering.by_words_in_each(session, words, scopes, self._depth)
         )
-
-    async def _vector(self, meaning: Meaning, intent: Intent) -> Vectors | None:
-        try:
-            return await meaning.embedding.query(intent.embed_text)
-        except (EmbedderUnavailable, Overloaded):
-            return None
 
     def _found(self, asked: Asked, scope: Scope, hits: Hits, session: Session) -> Found:
         """What a tier has for a task."""

@@ -14,7 +14,7 @@ from recollect.orchestrator.calls import Call
 from recollect.orchestrator.documents import rows
 from recollect.orchestrator.documents.chunking import Chunk
 from recollect.orchestrator.documents.kinds import kind_of_name
-from recollect.orchestrator.documents.places import Place, read_file
+from recollect.orchestrator.documents.places import FileContent, Place, read_file
 from recollect.orchestrator.documents.readers import Readers
 from recollect.orchestrator.documents.reading import AUTO
 from recollect.orchestrator.documents.rows import DocumentRow
@@ -54,6 +54,21 @@ class Wanted(msgspec.Struct, frozen=True):
     trust: float = 1.0
 
 
+class Text(msgspec.Struct, frozen=True):
+    """A text that is to be indexed, with what it takes a while to know of a long one."""
+
+    content: str
+    size: int
+    """In bytes."""
+    content_hash: str
+
+    @classmethod
+    def of(cls, content: str) -> Text:
+        """To be called off the event loop."""
+        data = content.encode()
+        return cls(content, len(data), hashlib.sha256(data).hexdigest())
+
+
 class Indexing:
     """Brings documents up to date."""
 
@@ -79,12 +94,11 @@ class Indexing:
         # A document is held in memory while it is worked at, so there are only a few at once.
         self._at_work = asyncio.Semaphore(AT_ONCE)
 
-    async def text(self, call: Call, wanted: Wanted, source: str, text: str) -> Written:
+    async def text(self, call: Call, wanted: Wanted, source: str, text: Text) -> Written:
         """Index a text under a source."""
-        data = text.encode()
-        facts = self._facts(wanted, source, hashlib.sha256(data).hexdigest(), len(data))
+        facts = self._facts(wanted, source, text.content_hash, text.size)
         async with self._at_work:
-            return await self._index(call, wanted, facts, text)
+            return await self._index(call, wanted, facts, text.content)
 
     async def file(
         self, call: Call, wanted: Wanted, place: Place, known: DocumentRow | None = None
@@ -96,8 +110,7 @@ class Indexing:
     async def _file(
         self, call: Call, wanted: Wanted, place: Place, known: DocumentRow | None
     ) -> Written | None:
-        content = await asyncio.to_thread(read_file, place, self._settings.file_bytes_max)
-        content_hash = hashlib.sha256(content.data).hexdigest()
+        content, content_hash = await asyncio.to_thread(_read, place, self._settings.file_bytes_max)
         settled = call.now_us * 1000 - content.modified_ns > SETTLED_NS
         facts = msgspec.structs.replace(
             self._facts(wanted, place.source, content_hash, len(content.data)),
@@ -198,13 +211,14 @@ class Indexing:
         chunks = cut.chunks
         drafts = await asyncio.to_thread(self._drafts, call, facts, chunks)
 
-        def expected(session: Session) -> list[int]:
+        def expected(session: Session) -> tuple[list[int], list[str]]:
             old = rows.find_by_source(session, facts.namespace, facts.source)
             kept = matched(chunks, rows.chunks_of(session, old.id)) if old is not None else {}
-            return [place for place in range(len(chunks)) if place not in kept]
+            new = [place for place in range(len(chunks)) if place not in kept]
+            return new, [meaning_of(drafts[place]) for place in new]
 
-        new = await self._storage.read(expected)
-        embedded = await self._embedded([meaning_of(drafts[place]) for place in new])
+        new, texts = await self._storage.read(expected)
+        embedded = await self._embedded(texts)
         made = {place: (embedded, at) for at, place in enumerate(new)}
         return await self._writes.write(
             call, lambda tx: self._documents.write(call, tx, facts, chunks, drafts, made)
@@ -237,3 +251,9 @@ class Indexing:
         if meanings.current.embedding.inline:
             return await asyncio.to_thread(meanings.embed_now, texts)
         return await meanings.embed(texts)
+
+
+def _read(place: Place, bytes_max: int) -> tuple[FileContent, str]:
+    """What a file says, and its hash."""
+    content = read_file(place, bytes_max)
+    return content, hashlib.sha256(content.data).hexdigest()

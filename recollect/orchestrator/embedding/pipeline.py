@@ -28,6 +28,7 @@ from recollect.orchestrator.embedding.interface import (
 from recollect.orchestrator.embedding.lane import Lane
 from recollect.orchestrator.embedding.shared import SharedVectors
 from recollect.orchestrator.embedding.workers import KINDS, Wanted, Workers
+from recollect.orchestrator.off_loop import to_the_end
 from recollect.protocol.errors import EmbedderUnavailable, RecollectError, ShuttingDown
 
 log = structlog.get_logger()
@@ -132,9 +133,19 @@ class Embedding:
         for lane in self._lanes.values():
             lane.cache.clear()
 
-    async def query(self, text: str) -> Vectors:
-        """The one vector of a question; it never waits behind documents."""
-        vector: Vectors = (await self._rows_of([text], "query"))[0]
+    async def query(self, text: str, wait_s: float | None = None) -> Vectors:
+        """The one vector of a question; it never waits behind documents, nor longer than that."""
+        vector: Vectors
+        if self.inline or wait_s is None:
+            vector = (await self._rows_of([text], "query"))[0]
+            return vector
+        try:
+            async with asyncio.timeout(wait_s):
+                vector = (await self._rows_of([text], "query"))[0]
+        except TimeoutError:
+            raise EmbedderUnavailable(
+                f"{self.model} gave no vector within {wait_s:g} s.", model=self.model
+            ) from None
         return vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
@@ -218,17 +229,32 @@ class Embedding:
             async with asyncio.timeout(self._retire_wait_s_max):
                 for lane in self._lanes.values():
                     await lane.idle()
-        self.close()
+        if self._begin_closing():
+            try:
+                # A batch that hangs must not hold up the loop, where others are served meanwhile.
+                await to_the_end(self._workers.close, self._close_wait_s_max)
+            finally:
+                self._end_closing()
 
     def close(self) -> None:
         """Refuse what waits, let the running batches end within a bound, close the embedder."""
+        if self._begin_closing():
+            self._workers.close(self._close_wait_s_max)
+            self._end_closing()
+
+    def _begin_closing(self) -> bool:
+        """Refuse what waits; whether that was not done before."""
         if self._closing:
-            return
+            return False
         self._closing = True
         for lane in self._lanes.values():
             lane.closing = True
         self._refuse(running=False)
-        if not self._workers.close(self._close_wait_s_max):
+        return True
+
+    def _end_closing(self) -> None:
+        """Refuse what did not end, and close the embedder."""
+        if not self._workers.close(0.0):
             log.warning("The embedder did not end in time.", action="close", model=self.model)
             self._refuse(running=True)
         self._embedder.close()

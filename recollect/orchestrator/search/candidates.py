@@ -100,7 +100,10 @@ class Gathering:
             near = self._nearest.find(session, meaning.index, vector, depth, scope)
             nums |= dict.fromkeys(num for num, _ in near)
             leading += [num for num, _ in near[:LEADING]]
-        rows: Rows = {row.num: row for row, _ in self._rows(session, nums)}
+        # The words were matched in a read of their own: what has left the scope since is not given.
+        hits = [(num, None) for num in nums]
+        fitting = self._store.rows_of(session, hits, scope.condition)
+        rows: Rows = {row.num: row for row, _ in fitting}
         runs = self._runs(session, rows, leading, scope)
         beside = {num for run in runs for num in run} - rows.keys()
         rows |= {row.num: row for row, _ in self._rows(session, sorted(beside))}

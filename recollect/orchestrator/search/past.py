@@ -8,11 +8,9 @@ small store of their own, in memory, and searched there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import apsw
 import msgspec
-import numpy as np
 
 from recollect.orchestrator.clock import parse_moment
 from recollect.orchestrator.embedding.interface import Vectors
@@ -21,9 +19,10 @@ from recollect.orchestrator.embedding.passages import similarity
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import COLUMNS, INSERT, JOINED_COLUMNS, MemoryRow, with_snapshot
+from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex
-from recollect.orchestrator.search.scope import Scope
-from recollect.orchestrator.search.scopes import Nearest
+from recollect.orchestrator.search.scope import Scope, both
+from recollect.orchestrator.search.scopes import WEAK_SHARE, Nearest
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.interface import Params, Row, Session, Storage
 from recollect.protocol.errors import LimitExceeded
@@ -103,11 +102,25 @@ class PastSearch:
         moment_us = parse_moment("as_of", as_of)
         return moment_us if moment_us is not None and moment_us < now_us else None
 
+    def settled(self, session: Session, scope: Scope, moment_us: int) -> Scope:
+        """The part of a scope that is still as it was.
+
+        If that is little of the store, the moment narrows the scope: then it is listed, rather than
+        looked for among all that came later.
+        """
+        before: Condition = ("memories.updated_us <= ?", [moment_us])
+        settled = msgspec.structs.replace(scope, alive=both(scope.alive, before))
+        if self._nearest.estimate(session, before).share >= WEAK_SHARE:
+            return settled
+        narrow = before if scope.narrow is None else both(scope.narrow, before)
+        return msgspec.structs.replace(settled, narrow=narrow)
+
     def by_words(
         self, session: Session, query: str, scope: Scope, moment_us: int, limit: int
     ) -> Found:
         """The best matches of some words, as things were."""
-        hits = self._lexical.find(session, query, unchanged(scope, moment_us).condition, limit, 0)
+        settled = self.settled(session, scope, moment_us)
+        hits = self._lexical.find(session, query, settled.condition, limit, 0)
         present = self._store.rows_of(session, hits)
         with past_store(session, scope, moment_us) as past:
             return merged(present, alike(past.by_words(query, scope, limit), present))[:limit]
@@ -120,22 +133,28 @@ class PastSearch:
         scope: Scope,
         moment_us: int,
         limit: int,
-    ) -> Found:
-        """The nearest to a vector, as things were."""
-        settled = unchanged(scope, moment_us)
+    ) -> tuple[Found, int]:
+        """The nearest to a vector, as things were, and of how many there was no vector."""
 
         def read(session: Session) -> tuple[Found, list[MemoryRow]]:
+            settled = self.settled(session, scope, moment_us)
             hits = self._nearest.find(session, meaning.index, vector, limit, settled)
             with past_store(session, scope, moment_us) as past:
                 changed = past.fitting(scope, EMBEDDED_MAX)
             return self._store.rows_of(session, hits), changed
 
         present, changed = await storage.read(read)
-        if changed:
-            vectors = await meaning.embedding.documents([meaning_of(row) for row in changed])
-            scores: Any = vectors @ np.asarray(vector)
-            present = merged(present, list(zip(changed, map(float, scores), strict=True)))
-        return present[:limit]
+        if not changed:
+            return present[:limit], 0
+        made = await meaning.embedding.pooled_within(
+            [meaning_of(row) for row in changed], EMBED_WAIT_S
+        )
+        known = [
+            (row, float(one.vector @ vector))
+            for row, one in zip(changed, made, strict=True)
+            if one is not None
+        ]
+        return merged(present, known)[:limit], len(changed) - len(known)
 
     async def candidates(
         self,
@@ -167,14 +186,6 @@ class PastSearch:
             (row, scores.get(row.num), nearness)
             for row, nearness in zip(rows, similar, strict=True)
         ]
-
-
-def unchanged(scope: Scope, moment_us: int) -> Scope:
-    """The part of a scope that is still as it was."""
-    sql, params = scope.alive
-    return msgspec.structs.replace(
-        scope, alive=(f"{sql} AND updated_us <= ?", [*params, moment_us])
-    )
 
 
 def past_store(session: Session, scope: Scope, moment_us: int) -> PastStore:

@@ -30,15 +30,16 @@ class Scope(msgspec.Struct, frozen=True):
     @property
     def condition(self) -> Condition:
         """Both together."""
-        return _both(self.alive, self.narrow)
+        return both(self.alive, self.narrow)
 
     @property
     def condition_in_memory(self) -> Condition:
         """Both together, for what is searched in memory."""
-        return _both(self.alive, self.narrow_in_memory)
+        return both(self.alive, self.narrow_in_memory)
 
 
-def _both(alive: Condition, narrow: Condition | None) -> Condition:
+def both(alive: Condition, narrow: Condition | None) -> Condition:
+    """What fits the first and, if there is one, the second."""
     if narrow is None:
         return alive
     (sql, params), (narrow_sql, narrow_params) = alive, narrow

@@ -34,7 +34,7 @@ HOME_NUMS_MAX = 20_000
 LISTS_KEPT_MAX = 1_024
 LIST_NUMS_KEPT_MAX = 200_000
 NUMS_KEPT_MAX = 4_000_000
-"""In all lists together: eight bytes each."""
+"""In all lists together, eight bytes each; their conditions are counted as if they were numbers."""
 CHANGES_MAX = 512
 """After more changes than these a list is made anew rather than added to."""
 FEW_CHANGES = 64
@@ -46,6 +46,11 @@ SELECT (SELECT count(*) FROM journal WHERE seq > ?), string_agg(CAST(num AS TEXT
 FROM memories WHERE id IN (SELECT subject FROM journal WHERE seq > ?) AND {condition}
 """
 ESTIMATES_KEPT_MAX = 4_096
+ESTIMATES_BYTES_MAX = 4_000_000
+"""Of their conditions together: one that names a thousand ids has a hundred thousand bytes."""
+PARAM_BYTES = 64
+"""What a parameter takes beside its characters."""
+NUM_BYTES = 8
 SHARE_GROWTH_MAX = 1.1
 """An estimate holds until there are more memories than then by this much."""
 # Reads move these without a change that is counted, so a list by them is never kept.
@@ -75,6 +80,10 @@ class Nearest(Protocol):
         that did fit may be among them."""
         ...
 
+    def estimate(self, session: Session, condition: Condition) -> Estimate:
+        """About how much of all memories fits a condition."""
+        ...
+
     def at_hand(self, scope: Scope, seq: int) -> bool:
         """Whether what is in a scope is known already, but for a few of the changes up to a last
         one, so that finding the nearest is quick."""
@@ -102,6 +111,8 @@ class Estimate(NamedTuple):
     """The number of the last change when that was estimated."""
     asked: int
     """How often it was asked for since."""
+    weight: int
+    """Of its condition, in bytes."""
 
     @property
     def number(self) -> float:
@@ -133,7 +144,9 @@ class Scopes:
             entries_max=LISTS_KEPT_MAX, weight_max=NUMS_KEPT_MAX
         )
         # Estimates by their condition. Only a shortcut: threads may overwrite each other's.
-        self._estimates: dict[Key, Estimate] = {}
+        self._estimates: WeighedCache[Key, Estimate] = WeighedCache(
+            entries_max=ESTIMATES_KEPT_MAX, weight_max=ESTIMATES_BYTES_MAX
+        )
 
     def home(self, session: Session, scope: Scope) -> Numbers | None:
         """The memories of the scope's namespace, in ascending order; None if they are many."""
@@ -156,10 +169,9 @@ class Scopes:
         if kept is not None and kept.last <= last <= SHARE_GROWTH_MAX * kept.last:
             kept = kept._replace(asked=kept.asked + 1)
         else:
-            kept = Estimate(self._sampled(session, condition, int(last)), int(last), 1)
-            if len(self._estimates) >= ESTIMATES_KEPT_MAX:
-                self._estimates.clear()
-        self._estimates[key] = kept
+            share = self._sampled(session, condition, int(last))
+            kept = Estimate(share, int(last), 1, _weight(condition))
+        self._estimates.keep(key, kept, kept.weight)
         return kept
 
     def _sampled(self, session: Session, condition: Condition, last: int) -> float:
@@ -218,8 +230,15 @@ class Scopes:
         lasting = not any(column in sql for column in UNCOUNTED)
         newest = kept is None or kept.seq < seq
         if lasting and newest and now.size <= LIST_NUMS_KEPT_MAX:
-            self._lists.keep(key, now, now.size)
+            self._lists.keep(key, now, now.size + _weight(condition) // NUM_BYTES)
         return now.nums
+
+
+def _weight(condition: Condition) -> int:
+    """About how many bytes it takes to keep a condition."""
+    sql, params = condition
+    texts = (len(param) for param in params if isinstance(param, str))
+    return len(sql) + PARAM_BYTES * len(params) + sum(texts)
 
 
 def _listed_anew(session: Session, condition: Condition, most: int | None) -> Numbers | None:

@@ -10,6 +10,7 @@ from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.questions import Questions
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition
@@ -37,16 +38,18 @@ class Similar:
         nearest: Nearest,
         scoping: Scoping,
         accesses: AccessLog,
+        questions: Questions,
     ) -> None:
         self._store = store
         self._nearest = nearest
         self._scoping = scoping
         self._accesses = accesses
+        self._questions = questions
 
-    async def question(self, text: str) -> Question:
+    async def question(self, call: Call, text: str) -> Question:
         """A text, ready to be asked; that it is within limits is for the caller to check."""
         meaning = self._store.meanings.current
-        return Question(meaning, await meaning.embedding.query(text))
+        return Question(meaning, await self._questions.vector(meaning, text, call.deadline_us))
 
     def find(
         self,

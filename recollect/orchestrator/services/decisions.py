@@ -161,7 +161,7 @@ class DecisionService:
         k = self._validator.page(operation.k)
         self._validator.asked("context", operation.context, "query_chars_max")
         check_threshold(operation.threshold)
-        question = await self._similar.question(operation.context)
+        question = await self._similar.question(call, operation.context)
 
         def read(session: Session) -> tuple[Near, list[Decision]]:
             near = self._similar.find(

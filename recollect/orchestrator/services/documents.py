@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 from recollect.config.sharing import DocumentsSettings
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.documents import rows
-from recollect.orchestrator.documents.indexing import Indexing, Wanted
+from recollect.orchestrator.documents.indexing import Indexing, Text, Wanted
 from recollect.orchestrator.documents.places import Place, Roots
 from recollect.orchestrator.documents.rows import DocumentRow
 from recollect.orchestrator.documents.store import DocumentStore, Written
@@ -91,23 +90,23 @@ class DocumentService:
     async def _index_text(
         self, call: Call, wanted: Wanted, source: str | None, text: str
     ) -> Written:
-        data = text.encode()
-        if len(data) > self._settings.file_bytes_max:
+        known = await asyncio.to_thread(Text.of, text)
+        if known.size > self._settings.file_bytes_max:
             raise LimitExceeded(
-                f"text has {len(data):,} bytes; the limit documents.file_bytes_max is "
+                f"text has {known.size:,} bytes; the limit documents.file_bytes_max is "
                 f"{self._settings.file_bytes_max:,}.",
                 field="text",
                 limit="documents.file_bytes_max",
                 maximum=self._settings.file_bytes_max,
-                actual=len(data),
+                actual=known.size,
             )
         if source is None:
             # The same text again is the same document.
-            source = f"text:{hashlib.sha256(data).hexdigest()[:32]}"
+            source = f"text:{known.content_hash[:32]}"
         elif not source.strip():
             raise InvalidArgument("source is empty; name it, or leave it out.", field="source")
         self._validator.text("source", source, "key_chars_max")
-        return await self._indexing.text(call, wanted, source, text)
+        return await self._indexing.text(call, wanted, source, known)
 
     async def _index_file(self, call: Call, wanted: Wanted, place: Place) -> Written:
         try:

@@ -170,7 +170,7 @@ class LearningService:
         check("task_description", operation.task_description, "query_chars_max")
         if operation.task_type is not None:
             check("task_type", operation.task_type, "key_chars_max")
-        question = await self._similar.question(operation.task_description)
+        question = await self._similar.question(call, operation.task_description)
         found = await self._storage.read(
             lambda session: self._suggesting.executions(
                 call,

@@ -165,7 +165,7 @@ class MemoryService:
         self._accesses.apply(row)
         cached = CachedMemory(row, lasting_record(row))
         if len(row.content) + len(row.metadata) + len(row.value or "") <= CACHED_CHARS_MAX:
-            self._store.cache.keep(row.id, cached, ticket)
+            self._store.cache.keep(row.id, cached, ticket, cached.weight)
         return self._fetched(call, operation, cached)
 
     def _fetched(

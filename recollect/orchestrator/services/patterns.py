@@ -174,7 +174,7 @@ class PatternService:
         threshold = self._settings.pattern_similarity
         if operation.threshold is not None:
             threshold = check_threshold(operation.threshold)
-        question = await self._similar.question(operation.trigger)
+        question = await self._similar.question(call, operation.trigger)
         found = await self._storage.read(
             lambda session: self._suggesting.patterns(
                 call, session, question, 1, threshold=threshold, namespace=operation.namespace

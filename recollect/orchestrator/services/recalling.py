@@ -10,8 +10,8 @@ import msgspec
 
 from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
-from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.questions import Questions, found_by_words
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import MemoryRow, record_of
@@ -19,7 +19,7 @@ from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.neighbours import Neighbours
-from recollect.orchestrator.search.past import PastSearch, unchanged
+from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.ranking import (
     Intent,
     Ranked,
@@ -35,7 +35,7 @@ from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
-from recollect.protocol.errors import EmbedderUnavailable, InvalidArgument, Overloaded
+from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import Recall
 
 Hits = list[tuple[int, float]]
@@ -65,6 +65,7 @@ class RecallService:
         weights: Weights,
         validator: Validator,
         accesses: AccessLog,
+        questions: Questions,
     ) -> None:
         self._storage = storage
         self._store = store
@@ -76,6 +77,7 @@ class RecallService:
         self._weights = weights
         self._validator = validator
         self._accesses = accesses
+        self._questions = questions
         self._neighbours = Neighbours(store)
         # About how much of the processor it takes to understand a question, as lately seen by
         # whichever thread.
@@ -104,16 +106,20 @@ class RecallService:
             collections=operation.collections,
             only=only,
         )
-        scope = then if moment_us is None else unchanged(then, moment_us)
+        scope = then
+        if moment_us is not None:
+            moment = moment_us
+            scope = await self._storage.read(
+                lambda session: self._past.settled(session, then, moment)
+            )
         intent = await self._intent(operation.query, scope, moment_us or call.now_us)
         meaning = self._store.meanings.current
         words = intent.search_text
-        lexical, vector = await asyncio.gather(
-            self._by_words(words, scope, depth), self._vector(meaning, intent)
+        lexical, (question, lacking) = await asyncio.gather(
+            self._by_words(words, scope, depth),
+            self._questions.heard(meaning, intent.embed_text, call.deadline_us),
         )
         past: list[tuple[MemoryRow, float | None, float | None]] = []
-        degraded = vector if isinstance(vector, Degraded) else None
-        question = None if isinstance(vector, Degraded) else vector
         if moment_us is not None:
             past = await self._past.candidates(
                 self._storage, meaning, words, question, then, moment_us
@@ -135,7 +141,7 @@ class RecallService:
             return self._page(session, operation, intent, meaning, gathered, scope, offset)
 
         answer = await self._storage.read(read)
-        return self._shown(call, operation, answer, [offset + k, depth], degraded)
+        return self._shown(call, operation, answer, [offset + k, depth], found_by_words(lacking))
 
     def _place(self, operation: Recall, k: int) -> tuple[int, int]:
         """Where the page begins, and how deep both lists are read: the same for all pages of a
@@ -144,7 +150,8 @@ class RecallService:
         if position is None:
             return 0, max(self._depth, k)
         offset, depth = int(position[0]), int(position[1])
-        if not (offset >= 0 and self._depth <= depth <= self._validator.limits.page_items_max):
+        deepest = max(self._depth, self._validator.limits.page_items_max)
+        if not (offset >= 0 and self._depth <= depth <= deepest):
             raise InvalidArgument("The cursor is damaged; begin anew without it.", field="cursor")
         return offset, depth
 
@@ -157,7 +164,12 @@ class RecallService:
             self._intent_s += (time.thread_time() - began_s - self._intent_s) / 8
             return intent
 
-        if self._storage.inline_reads and self._intent_s <= INLINE_S_MAX:
+        if (
+            self._storage.inline_reads
+            and self._intent_s <= INLINE_S_MAX
+            and len(query) <= INLINE_QUERY_CHARS_MAX
+            and self._authors.quick(scope.namespace, INLINE_S_MAX)
+        ):
             # Quicker than a thread could be woken to do it.
             return self._storage.read_inline(read)
         return await self._storage.read(read)
@@ -166,12 +178,6 @@ class RecallService:
         return await self._storage.read(
             lambda session: self._gathering.by_words(session, words, scope, depth)
         )
-
-    async def _vector(self, meaning: Meaning, intent: Intent) -> Vectors | Degraded:
-        try:
-            return await meaning.embedding.query(intent.embed_text)
-        except (EmbedderUnavailable, Overloaded) as error:
-            return Degraded(f"Found by words alone: {error.message}")
 
     def _page(
         self,
@@ -240,13 +246,11 @@ class RecallService:
             "cursor": make_cursor(operation, end) if answer.more else None,
         }
         if degraded is not None:
-            found["degraded"] = str(degraded)
+            found["degraded"] = degraded
         return found
 
 
+INLINE_QUERY_CHARS_MAX = 1_000
+"""A longer question is understood in a thread, however quick it was with the last ones."""
 DIVERSE_MAX = 200
 """Variety is brought into so many of the best; what comes after them stays in its order."""
-
-
-class Degraded(str):
-    """Why a part of the search could not be done."""

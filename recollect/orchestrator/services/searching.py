@@ -13,6 +13,7 @@ from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
+from recollect.orchestrator.embedding.questions import Questions
 from recollect.orchestrator.memory_store import MemoryStore
 from recollect.orchestrator.paging import make_cursor, read_cursor
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
@@ -31,6 +32,8 @@ from recollect.protocol.operations import SearchMemory, SemanticSearch
 Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
 
 INLINE_S_MAX = 0.0005
+INLINE_WANTED_MAX = 64
+"""Never are more rows brought on the event loop, however quick the last searches were."""
 EXPIRED_SPARE = 4
 FLOAT_BYTES = 4
 
@@ -48,6 +51,7 @@ class SearchService:
         scoping: Scoping,
         validator: Validator,
         accesses: AccessLog,
+        questions: Questions,
     ) -> None:
         self._storage = storage
         self._store = store
@@ -57,6 +61,7 @@ class SearchService:
         self._scoping = scoping
         self._validator = validator
         self._accesses = accesses
+        self._questions = questions
         self._at_hand = RowsAtHand(store, accesses)
         # About how much of the processor finding the nearest takes, of all and within a scope that
         # is at hand, as lately seen by whichever thread. Not how long it takes: on a busy machine
@@ -122,7 +127,7 @@ class SearchService:
             return self._nearest_then(call, operation, meaning, vector, scope, moment_us, wanted)
         if vector is None:
             return self._nearest_later(call, operation, meaning, None, scope, wanted)
-        if self._is_quick(scope):
+        if self._is_quick(scope, wanted):
             # Quicker than a thread could be woken to do it.
             ready = vector
             near = self._storage.read_inline(
@@ -134,9 +139,9 @@ class SearchService:
                 return self._answer(call, operation, near[offset:], k, offset, "semantic")
         return self._nearest_later(call, operation, meaning, vector, scope, wanted)
 
-    def _is_quick(self, scope: Scope) -> bool:
+    def _is_quick(self, scope: Scope, wanted: int) -> bool:
         """Whether the event loop may find the nearest itself."""
-        if not self._storage.inline_reads:
+        if not self._storage.inline_reads or wanted > INLINE_WANTED_MAX:
             return False
         if scope.narrow is None:
             return self._index_s <= INLINE_S_MAX
@@ -153,13 +158,17 @@ class SearchService:
         scope: Scope,
         wanted: int,
     ) -> records.MemoriesFound:
-        asked = await meaning.embedding.query(operation.query) if vector is None else vector
+        asked = vector
+        if asked is None:
+            asked = await self._questions.vector(meaning, operation.query, call.deadline_us)
+        offset = wanted - operation.k - 1
         found = await self._storage.read(
-            lambda session: self._near_rows(session, meaning, asked, scope, wanted, call.now_us),
+            lambda session: self._near_rows(
+                session, meaning, asked, scope, offset, wanted, call.now_us
+            ),
             asks_once=scope.narrow is None and meaning.index.brings_rows,
         )
-        offset = wanted - operation.k - 1
-        return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+        return self._answer(call, operation, found, operation.k, offset, "semantic")
 
     async def _nearest_then(
         self,
@@ -171,10 +180,20 @@ class SearchService:
         moment_us: int,
         wanted: int,
     ) -> records.MemoriesFound:
-        asked = await meaning.embedding.query(operation.query) if vector is None else vector
-        found = await self._past.by_meaning(self._storage, meaning, asked, scope, moment_us, wanted)
+        asked = vector
+        if asked is None:
+            asked = await self._questions.vector(meaning, operation.query, call.deadline_us)
+        found, unread = await self._past.by_meaning(
+            self._storage, meaning, asked, scope, moment_us, wanted
+        )
         offset = wanted - operation.k - 1
-        return self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+        answer = self._answer(call, operation, found[offset:], operation.k, offset, "semantic")
+        if unread:
+            answer["degraded"] = (
+                f"Left out {unread:,} memories that have changed since then: {meaning.model} gave "
+                "no vectors of what they said."
+            )
+        return answer
 
     def _near_at_hand(
         self,
@@ -225,16 +244,21 @@ class SearchService:
     ) -> list[tuple[int, float]]:
         began_s = time.thread_time()
         hits = meaning.index.seen_by(session).search(vector, wanted)
-        self._index_s += (time.thread_time() - began_s - self._index_s) / 8
+        if wanted <= INLINE_WANTED_MAX + EXPIRED_SPARE:
+            self._index_s += (time.thread_time() - began_s - self._index_s) / 8
         return hits
 
     def _search_within(
         self, session: Session, meaning: Meaning, vector: Vectors, scope: Scope, wanted: int
     ) -> list[tuple[int, float]]:
-        at_hand = self._nearest.at_hand(scope, self._storage.committed_seq)
+        counts = (
+            wanted <= INLINE_WANTED_MAX
+            and scope.narrow is not None
+            and self._nearest.at_hand(scope, self._storage.committed_seq)
+        )
         began_s = time.thread_time()
         hits = self._nearest.find(session, meaning.index, vector, wanted, scope)
-        if at_hand:
+        if counts:
             self._scoped_s += (time.thread_time() - began_s - self._scoped_s) / 8
         return hits
 
@@ -244,25 +268,28 @@ class SearchService:
         meaning: Meaning,
         vector: Vectors,
         scope: Scope,
+        offset: int,
         wanted: int,
         now_us: int,
     ) -> Found:
+        """The nearest from an offset on: of those before it no rows are brought."""
         if scope.narrow is None:
             if meaning.index.brings_rows:
                 held = meaning.index.seen_by(session)
                 brought = held.search_rows(vector, wanted, scope.alive)
                 if brought is not None:
-                    return [(MemoryRow(*row), score) for row, score in brought]
-            # The index holds the living; only what expired since must be left out.
-            more = wanted + EXPIRED_SPARE
-            hits = self._search(session, meaning, vector, more)
-            found: Found = [
-                hit for hit in self._store.rows_of(session, hits) if hit[0].alive(now_us)
-            ]
-            if len(found) >= wanted or len(hits) < more:
-                return found[:wanted]
+                    return [(MemoryRow(*row), score) for row, score in brought[offset:]]
+            if not offset:
+                # The index holds the living, but for what expired and what only just ceased to be.
+                more = wanted + EXPIRED_SPARE
+                hits = self._search(session, meaning, vector, more)
+                found: Found = [
+                    hit for hit in self._store.rows_of(session, hits) if hit[0].found(now_us)
+                ]
+                if len(found) >= wanted or len(hits) < more:
+                    return found[:wanted]
         hits = self._search_within(session, meaning, vector, scope, wanted)
-        return self._store.rows_of(session, hits)
+        return self._store.rows_of(session, hits[offset:])
 
     def _answer(
         self,

@@ -98,7 +98,7 @@ class TaskContextService:
             return answer
         asked = known.description[: self._validator.limits.query_chars_max]
         try:
-            question = await self._similar.question(asked)
+            question = await self._similar.question(call, asked)
         except (EmbedderUnavailable, Overloaded) as error:
             return {**answer, "degraded": f"Nothing was looked for by meaning: {error.message}"}
         similar, fitting = await self._storage.read(

@@ -41,13 +41,20 @@ from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()
 
-GRACE_S = 0.2
+ANSWERED_WITHIN_S = 5.0
+"""Whoever began before the exchange has so long to look into the old index."""
 CLEAR_PAUSE_S = 0.02
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
+DISCARDS_MAX = 20
+"""Attempts to remove an index, over a quarter of an hour."""
 
 Make = Callable[[], Awaitable[Meaning]]
 """Makes the meaning that is to come into use; it may not be possible yet."""
+
+
+async def nobody(within_s: float) -> None:
+    """No request is under way."""
 
 
 class ExchangedElsewhere(Exception):
@@ -62,6 +69,8 @@ class Reembedding:
         self._meanings = meanings
         self._indexes = indexes
         self.trouble: Trouble = unheard
+        self.under_way: Callable[[float], Awaitable[None]] = nobody
+        """Waits so many seconds at the most until the requests of this moment are answered."""
         self._task: asyncio.Task[None] | None = None
         self._status: dict[str, Any] = {"state": "idle"}
         self._switched_seq = 0
@@ -267,16 +276,30 @@ class Reembedding:
                 "Some vectors are of the old model.", action="reembed", reason=error.message
             )
         await old.embedding.retire()
-        # Those who have their query's vector are about to look into the old index.
-        await asyncio.sleep(GRACE_S)
+        # Those who have their query's vector are about to look into the old index: it must not be
+        # empty by then, or they find nothing and cannot tell.
+        await self.under_way(ANSWERED_WITHIN_S)
         await self._discard(old)
         await self._tidy()
         self._status["state"] = "done"
 
     async def _discard(self, meaning: Meaning) -> None:
-        """Remove the files of a meaning that is not used any more."""
-        await self._indexes.discard(self._storage, meaning)
-        self._meanings.leaving.remove(meaning)
+        """Remove the index of a meaning that is not used any more. Until that is done no purge is
+        finished, so one failure is not the end of it."""
+        retry_s = RETRY_S_MIN
+        for attempt in range(1, DISCARDS_MAX + 1):
+            try:
+                await self._indexes.discard(self._storage, meaning)
+            except RecollectError as error:
+                log.warning("The old index is still there.", action="reembed", reason=error.message)
+                self.trouble("reembedding_waits", error.message)
+                if attempt == DISCARDS_MAX:
+                    raise
+                await asyncio.sleep(retry_s)
+                retry_s = min(2 * retry_s, RETRY_S_MAX)
+            else:
+                self._meanings.leaving.remove(meaning)
+                return
 
     def _exchange(self, target: Meaning) -> Callable[[], None]:
         def exchange() -> None:

@@ -488,6 +488,25 @@ def test_an_embedder_that_is_replaced_does_not_stay_for_ever() -> None:
     run(embedder, scenario, retire_wait_s_max=0, close_wait_s_max=0)
 
 
+def test_an_embedder_that_is_put_away_does_not_hold_up_the_others() -> None:
+    embedder = Gated()
+
+    async def scenario(embedding: Embedding) -> None:
+        hangs = await soon(embedding.documents(["hangs"]))
+        await embedder.begun()
+        waits = await soon(embedding.documents(["waits"]))
+        retiring = await soon(embedding.retire())
+        with pytest.raises(ShuttingDown):
+            await waits
+        # Only a loop that goes on while the threads are waited for comes to let it go.
+        embedder.let_go()
+        assert len(await hangs) == 1
+        await retiring
+        assert embedder.closed
+
+    run(embedder, scenario, retire_wait_s_max=0, close_wait_s_max=3)
+
+
 def test_the_writer_may_embed_in_its_own_thread() -> None:
     async def scenario(embedding: Embedding) -> None:
         rows = await asyncio.to_thread(embedding.embed_now, ["some", "texts"])

@@ -74,6 +74,23 @@ def test_the_cache_is_bounded_and_refuses_old_news() -> None:
     assert cache.get("c") is None
 
 
+def test_the_cache_is_bounded_by_what_its_entries_weigh() -> None:
+    cache: LocalCache[int] = LocalCache(10, 100)
+    for at, key in enumerate("abcde"):
+        cache.keep(key, at, cache.ticket(), 30)
+    assert [key for key in "abcde" if cache.get(key) is not None] == ["c", "d", "e"]
+    # What is kept again weighs what it does now, and what is dropped makes room.
+    cache.keep("c", 2, cache.ticket(), 10)
+    cache.drop("d")
+    for key in "fg":
+        cache.keep(key, 9, cache.ticket(), 30)
+    assert [key for key in "cdefg" if cache.get(key) is not None] == ["c", "e", "f", "g"]
+    cache.keep("h", 1, cache.ticket(), 101)
+    assert len(cache) == 0
+    cache.keep("i", 1, cache.ticket(), 100)
+    assert cache.get("i") == 1
+
+
 def test_a_memory_has_half_its_strength_after_the_half_life_and_fades_at_the_threshold() -> None:
     fading = Fading(DecaySettings(half_life_days_short=7, fade_threshold=0.5, importance_gain=0))
     stability_s = fading.initial_stability_s("short", 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -11,8 +11,6 @@ import msgspec
 from recollect.orchestrator.embedding.words import words_of
 from recollect.orchestrator.search.lexical.stopwords import STOP_WORDS
 from recollect.orchestrator.search.ranking.dates import Span, read_dates
-
-AUTHORS_MAX = 10_000
 
 # Names that are words as well are only taken for names where they are written like one.
 _WORDS_AND_NAMES = """
@@ -79,14 +77,14 @@ class Intent(msgspec.Struct, frozen=True):
     spans: tuple[Span, ...] = ()
 
 
-def read_query(query: str, known_authors: Iterable[str], now_us: int) -> Intent:
+def read_query(query: str, known_authors: Sequence[str], now_us: int) -> Intent:
     """What a query asks, given who has written what is searched.
 
     Names of authors are matched against the author of each memory, so they are left out of what is
     searched, unless nothing else would remain.
     """
     spans, undated = read_dates(query, now_us)
-    authors, called = _named(query, list(known_authors)[:AUTHORS_MAX])
+    authors, called = _named(query, known_authors)
     order: Literal["latest", "first"] | None = None
     if _latest(query):
         order = "latest"
@@ -119,7 +117,7 @@ def _without(text: str, names: list[str]) -> str:
     return " ".join(re.sub(rf"\b(?:{pattern})(?:['\u2019]s)?\b", " ", text).split())
 
 
-def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
+def _named(query: str, known: Sequence[str]) -> tuple[dict[str, float], list[str]]:
     """The authors that a query means, with how sure that is, and what it calls them."""
     tokens = re.findall(r"[^\W_][\w-]*", query)
     beginnings = frozenset(_beginnings(query))
@@ -129,6 +127,8 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
     authors: dict[str, float] = {}
     called: dict[str, None] = {}
     folded = query.casefold()
+    places = {form: place for place, form in enumerate(written)}
+    longest = max(map(len, places), default=0)
     for author in known:
         name = author.casefold().strip()
         if not name or name in USERS or name in ASSISTANTS:
@@ -138,7 +138,7 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
             authors[name] = 1.0
             called[query[start : start + len(name)]] = None
             continue
-        forms = _written_as_name(name, written, beginnings)
+        forms = _written_as_name(name, written, places, longest, beginnings)
         if forms:
             authors[name] = 1.0
             called |= dict.fromkeys(forms)
@@ -148,9 +148,17 @@ def _named(query: str, known: list[str]) -> tuple[dict[str, float], list[str]]:
 
 
 def _written_as_name(
-    name: str, written: dict[str, list[str]], beginnings: frozenset[str]
+    name: str,
+    written: dict[str, list[str]],
+    places: dict[str, int],
+    longest: int,
+    beginnings: frozenset[str],
 ) -> list[str]:
-    """How a query writes this name: all of it, its first part, or a short form of that."""
+    """How a query writes this name: all of it, its first part, or a short form of that.
+
+    `written` are its words, each as it stands there; `places` says in which order they come, and
+    `longest` how long they are at the most.
+    """
     first = _words(name)[0] if _words(name) else name
     for form in dict.fromkeys((name, first)):
         if form.isdigit() or len(form) < 2 or (form in STOP_WORDS and form != name):
@@ -160,11 +168,14 @@ def _written_as_name(
             found = [token for token in found if token[0].isupper() and token != "Will"]
         if found:
             return found
+    # Looked up rather than gone through: a question may have thousands of words, and be asked where
+    # a thousand have written.
+    beginning = (first[:end] for end in range(3, min(len(first), longest + 1)))
+    shorts = [short for short in beginning if short in places and short not in STOP_WORDS]
     return [
         token
-        for short, tokens in written.items()
-        if 3 <= len(short) < len(first) and first.startswith(short) and short not in STOP_WORDS
-        for token in tokens
+        for short in sorted(shorts, key=places.__getitem__)
+        for token in written[short]
         if token[0].isupper()
         and token[1:].islower()
         # "Plan the release" speaks to nobody called planner.
