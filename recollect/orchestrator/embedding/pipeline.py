@@ -128,6 +128,13 @@ class Embedding:
         made = self._lanes[kind].cache.get(digest(text, kind))
         return None if made is None else made.vector
 
+    def at_once(self, text: str) -> Vectors | None:
+        """The one vector of a question, if nothing need be waited for."""
+        if self.inline:
+            vector: Vectors = self.embed_now([text], "query")[0]
+            return vector
+        return self.known(text, "query")
+
     def forget(self) -> None:
         """Forget the vectors that are kept of texts."""
         for lane in self._lanes.values():

@@ -115,10 +115,13 @@ class RecallService:
         intent = await self._intent(operation.query, scope, moment_us or call.now_us)
         meaning = self._store.meanings.current
         words = intent.search_text
-        lexical, (question, lacking) = await asyncio.gather(
-            self._by_words(words, scope, depth),
-            self._questions.heard(meaning, intent.embed_text, call.deadline_us),
-        )
+        lexical, lacking = None, None
+        question = meaning.embedding.at_once(intent.embed_text)
+        if question is None:
+            lexical, (question, lacking) = await asyncio.gather(
+                self._by_words(words, scope, depth),
+                self._questions.heard(meaning, intent.embed_text, call.deadline_us),
+            )
         past: list[tuple[MemoryRow, float | None, float | None]] = []
         if moment_us is not None:
             past = await self._past.candidates(
@@ -126,9 +129,13 @@ class RecallService:
             )
 
         def read(session: Session) -> Answer:
+            hits = lexical
+            if hits is None:
+                # There was nothing to wait for, which this could have been done beside.
+                hits = self._gathering.by_words(session, words, scope, depth)
             gathered = self._gathering.gather(
                 session,
-                lexical=lexical,
+                lexical=hits,
                 meaning=meaning,
                 vector=question,
                 scope=scope,

@@ -328,10 +328,7 @@ def ready_vector(meaning: Meaning, operation: SemanticSearch) -> Vectors | None:
     """The vector of a query if it need not be waited for."""
     embedding = meaning.embedding
     if operation.vector is None:
-        if embedding.inline:
-            made: Vectors = embedding.embed_now([operation.query], "query")[0]
-            return made
-        return embedding.known(operation.query, "query")
+        return embedding.at_once(operation.query)
     if isinstance(operation.vector, bytes):
         if len(operation.vector) % FLOAT_BYTES:
             raise InvalidArgument(
