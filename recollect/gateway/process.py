@@ -7,7 +7,6 @@ import contextlib
 import gc
 import signal
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import structlog
@@ -27,7 +26,7 @@ from recollect.gateway.parts import Grpc, Mcp, grpc_server, mcp_endpoint
 from recollect.gateway.rest.serving import Rest
 from recollect.web.descriptors import allow_descriptors
 from recollect.web.hosts import is_loopback
-from recollect.web.listening import Server, listen, url_of
+from recollect.web.listening import OTHER_DESCRIPTORS, Server, listen, quickest_http, url_of
 
 log = structlog.get_logger()
 
@@ -41,8 +40,6 @@ DRAIN_S_MAX = 10.0
 COLLECT_AFTER = (50_000, 20, 100)
 # Connections for each request that may be in work: most of them are idle.
 CONNECTIONS_PER_REQUEST = 8
-# What is open beside connections: files, the event loop's and ZeroMQ's own.
-OTHER_DESCRIPTORS = 256
 
 
 class Gateway:
@@ -152,14 +149,9 @@ def _connections_max(settings: GatewaySettings) -> int:
 
 
 def _config_of(settings: GatewaySettings, app: Any) -> uvicorn.Config:
-    http: Any = "auto"
-    if find_spec("httptools") is not None:
-        from recollect.web.bounded_http import BoundedHttp
-
-        http = BoundedHttp
     return uvicorn.Config(
         app,
-        http=http,
+        http=quickest_http(),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -40,6 +40,10 @@ class OneWrite:
             data, self._parts = b"".join(self._parts), []
             self._transport.write(data)
 
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
     def close(self) -> None:
         self._flush()
         self._transport.close()

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.faults.http_lines import connect, read_answer
 from tests.harness.health import WITHOUT_DASHBOARD, HealthProcess
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
@@ -217,6 +218,23 @@ def test_one_signs_in_with_the_token_alone(watched: Watched) -> None:
         cookie = signed.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n", 408),
+        (b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nt", 408),
+        (b"GET /health/live HTTP/1.1\r\nX: " + b"x" * 100_000, 431),
+    ],
+    ids=["slow head", "slow form", "long head"],
+)
+def test_who_does_not_come_to_an_end_is_not_waited_for(
+    watched: Watched, sent: bytes, status: int
+) -> None:
+    with connect(watched[1].url) as line:
+        line.sendall(sent)
+        assert read_answer(line).status == status
 
 
 def test_beyond_loopback_nothing_is_shown_without_the_token(watched: Watched) -> None:
