@@ -76,7 +76,7 @@ def show_memory(memory: MemoryRecord) -> None:
     for name, value in _facts(memory):
         facts.add_row(name, value)
     parts: list[Any] = [Text(clean(memory["content"])), "", facts]
-    out.print(Panel(Group(*parts), title=f"[cyan]{memory['id']}[/]", title_align="left"))
+    out.print(Panel(Group(*parts), title=Text(memory["id"], "cyan"), title_align="left"))
 
 
 def _facts(memory: MemoryRecord) -> list[tuple[str, Text]]:

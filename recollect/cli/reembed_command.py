@@ -69,7 +69,7 @@ def reembed(
         name = clean(answer["model"])
         if answer["state"] == "done":
             return out.print(Text.assemble(("All memories are embedded with ", "green"), name))
-        out.print(f"Embedding all memories anew with {name}.", markup=False)
+        out.print(f"Embedding all memories anew with {name}.")
         note(IN_BACKGROUND)
 
 

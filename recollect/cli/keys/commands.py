@@ -152,7 +152,7 @@ def _show_bearer(made: bearer_keys.Made, reached: Reached, *, as_json: bool) -> 
     begin = "Made " if made.is_new else "One more key for "
     out.print(Text.assemble((begin, "green"), (name, "bold"), f": bearer key {made.key_id}"))
     show_grants(made.identity)
-    out.print(made.key, markup=False, soft_wrap=True)
+    out.print(made.key, soft_wrap=True)
     note(
         f"This is shown once. Whoever has it is {name}: at the gateway by `Authorization: Bearer "
         "KEY`, in a client by RECOLLECT_BEARER."

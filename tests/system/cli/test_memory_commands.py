@@ -178,6 +178,20 @@ def test_stored_text_cannot_command_the_terminal(recollect: CommandLine) -> None
         assert "\x1b" not in shown and "\x07" not in shown
 
 
+def test_names_that_look_like_markup_are_shown_as_they_are(
+    recollect: CommandLine, orchestrator: OrchestratorProcess
+) -> None:
+    with orchestrator.client(agent_id="crew[planner]") as client:
+        memory_id = client.add_memory("Agreed.")["memory_id"]
+    with orchestrator.client(agent_id="bot[/x]") as client:
+        client.update_memory(memory_id, {"content": "Agreed again."})
+        client.forget_source("nobody", dry_run=False)
+    shown = recollect("history", memory_id)
+    assert shown.code == 0, shown
+    assert "crew[planner]" in shown.out and "bot[/x]" in shown.out
+    assert recollect("runs").code == 0
+
+
 @pytest.mark.parametrize(
     ("args", "code", "exit_code"),
     [
