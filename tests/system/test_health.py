@@ -280,6 +280,35 @@ def test_without_a_health_manager_it_says_what_to_do(watched: Watched) -> None:
     assert recollect(*given, f"tcp://127.0.0.1:{free_port()}").code == 2
 
 
+def test_an_orchestrator_that_is_named_is_the_one_that_is_shown(watched: Watched) -> None:
+    orchestrator, _ = watched
+    recollect = CommandLine(orchestrator.data.parent)
+    data = {"RECOLLECT_DATA": str(orchestrator.data)}
+    other = f"tcp://127.0.0.1:{free_port()}"
+    shown = recollect("status", "--endpoint", other, "--json", **data)
+    assert (shown.code, shown.json()["endpoint"]) == (2, other)
+    assert orchestrator.endpoint in shown.json()["components"][1]["reasons"][0]
+    assert recollect("status", "--json", RECOLLECT_ENDPOINT=other, **data).code == 2
+    same = orchestrator.endpoint.replace("127.0.0.1", "localhost")
+    assert recollect("status", "--endpoint", same, "--json", **data).json()["watched"]
+    # A folder that is named means its own, wherever one usually is.
+    named = recollect("status", "--data", orchestrator.data, "--json", RECOLLECT_ENDPOINT=other)
+    assert named.json()["endpoint"] == orchestrator.endpoint
+
+
+def test_a_health_manager_that_is_named_and_does_not_answer_is_an_error(watched: Watched) -> None:
+    orchestrator, health = watched
+    recollect = CommandLine(orchestrator.data.parent, orchestrator.endpoint)
+    away = f"http://127.0.0.1:{free_port()}"
+    shown = recollect("status", "--url", away, "--json")
+    assert (shown.code, shown.json()["error"]["code"]) == (1, "unreachable")
+    assert away in shown.json()["error"]["message"]
+    wrong = recollect("status", "--url", "http://127.0.0.1:port")
+    assert (wrong.code, "is no http address" in wrong.err) == (2, True), wrong
+    no_report = recollect("status", "--url", f"{health.url}/health/live?", "--json")
+    assert (no_report.code, no_report.json()["error"]["code"]) == (1, "unreachable")
+
+
 def test_the_canary_leaves_nothing_behind(tmp_path: Path) -> None:
     with OrchestratorProcess(tmp_path / "data") as orchestrator, orchestrator.client() as client:
         with HealthProcess(orchestrator.data, orchestrator.endpoint, WITHOUT_DASHBOARD) as health:
