@@ -114,7 +114,7 @@ def new(
         holder = CreateIdentity(name, None, rate, memories_max)
         if bearer:
             _check_for_bearer(to, reached_at)
-            with reaching(endpoint, key_file, data, config) as reached:
+            with reaching(endpoint, key_file, data, config, may_create=True) as reached:
                 made = bearer_keys.make(reached, holder, wanted, label)
             _show_bearer(made, reached, as_json=as_json)
             return
@@ -123,7 +123,7 @@ def new(
         if reached_at is not None:
             checked(split(reached_at))
         path = Path(os.path.expanduser(to if to is not None else f"{name}.key"))
-        with reaching(endpoint, key_file, data, config) as reached:
+        with reaching(endpoint, key_file, data, config, may_create=True) as reached:
             identity = _make(reached, holder, wanted, path, reached_at)
         if as_json:
             return print_json(
