@@ -88,6 +88,23 @@ def test_it_stops_cleanly_and_leaves_no_child(up: Up, number: signal.Signals) ->
     assert '"action": "stop"' in (up.data / "logs" / "orchestrator.log").read_text()
 
 
+def test_under_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        # What a process ignores, those that it starts ignore as well.
+        up = Up(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        up.wait_ready().signal(signal.SIGHUP)
+        assert up.recollect("ping").code == 0
+        assert "Stopping" not in up.output()
+        up.signal(signal.SIGTERM)
+        assert up.wait_ended() == 0
+    finally:
+        up.close()
+
+
 def test_ctrl_c_while_a_restart_is_pending_stops_too(up: Up) -> None:
     up.running_child().kill()
     up.wait_for(lambda: "starting it again" in up.output())
