@@ -114,7 +114,7 @@ class Gateway:
             facts["mcp_url"] = url + MCP_PATH
         if self._grpc is not None:
             grpc_port = await self._grpc.start()
-            stack.push_async_callback(self._grpc.stop, DRAIN_S_MAX)
+            stack.push_async_callback(self._grpc.stop, 0.0)
             facts["grpc"] = url_of(settings.host, grpc_port).partition("//")[2]
         return facts
 
@@ -124,7 +124,11 @@ class Gateway:
         if self._rest is not None:
             self._rest.streams.close()
         self._server.should_exit = True
-        await asyncio.wait({serving}, timeout=DRAIN_S_MAX + 1.0)
+        # Both sides at once: whoever stops the gateway does not wait for one after the other.
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_wait_for(serving))
+            if self._grpc is not None:
+                both.create_task(self._grpc.stop(DRAIN_S_MAX))
 
     async def _follow(self) -> None:
         """Keep to the orchestrator when it comes back elsewhere, or asks for keys by now."""
@@ -135,6 +139,10 @@ class Gateway:
             except (OSError, ValueError) as error:
                 log.warning("The orchestrator is not found.", action="follow", reason=str(error))
             self._doorman.keys_needed = self._keys_needed()
+
+
+async def _wait_for(serving: asyncio.Task[None]) -> None:
+    await asyncio.wait({serving}, timeout=DRAIN_S_MAX + 1.0)
 
 
 def _spare_collecting() -> None:
