@@ -33,12 +33,10 @@ from recollect.gateway.rest.problems import Refusal, headers_of, status_of
 from recollect.gateway.rest.reading import Bodies, CallerGone
 from recollect.gateway.shares import Shares, caller_of
 from recollect.protocol.errors import RecollectError, UnknownOperation
-from recollect.web.hosts import LOOPBACK_NAMES, name_of
 
 # A stream on which nothing ever comes would take a connection of each client all the time, and the
 # end of the gateway would wait for all of them.
 NOTHING_TOLD: Final = "Nothing is told here but answers: there is no stream to GET, only POST."
-ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})
 
 
 class Endpoint:
@@ -67,7 +65,9 @@ class Endpoint:
             app=server,
             # Nothing is told before the answer, so one body is enough for it.
             json_response=True,
-            security_settings=security_of(settings),
+            # The guard of the gateway has looked at names and origins, and knows more of them than
+            # can be listed.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             session_idle_timeout=settings.mcp_idle_s,
             max_request_body_size=settings.body_bytes_max,
             max_sessions=settings.mcp_sessions_max,
@@ -141,20 +141,6 @@ class Endpoint:
 def make_endpoint(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Endpoint:
     """The endpoint; `running()` must be entered around the time that it is asked."""
     return Endpoint(backend, doorman, settings)
-
-
-def security_of(settings: GatewaySettings) -> TransportSecuritySettings:
-    """What the transport itself lets through, behind the guard of the gateway: the names and
-    origins that it was told, as far as they can be listed."""
-    own = {*LOOPBACK_NAMES, name_of(settings.host), settings.host.strip("[]").lower()}
-    names = sorted(own | {name.lower() for name in settings.hosts_allowed})
-    spelled = [f"[{name}]" if ":" in name else name for name in names if name]
-    return TransportSecuritySettings(
-        # Bound to every address it has names that cannot be listed; the guard knows them.
-        enable_dns_rebinding_protection=settings.host.strip("[]") not in ANY_ADDRESS,
-        allowed_hosts=[form for name in spelled for form in (name, f"{name}:*")],
-        allowed_origins=list(settings.origins_allowed),
-    )
 
 
 def opens_session(headers: Headers) -> bool:

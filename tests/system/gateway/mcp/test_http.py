@@ -219,6 +219,18 @@ def test_other_names_pages_and_bodies_are_refused_and_sessions_are_bounded(
         assert post(gateway).status_code == 503
 
 
+def test_whatever_name_the_gateway_knows_itself_by_leads_to_mcp_as_well(
+    orchestrator: OrchestratorProcess,
+) -> None:
+    given = "memory.example.org"
+    env = MCP_ALONE | {"RECOLLECT_GATEWAY_HOSTS_ALLOWED": given}
+    with GatewayProcess(orchestrator.data, env=env) as gateway:
+        assert post(gateway, host="LOCALHOST:7333").status_code == 200
+        assert post(gateway, host=given, origin=f"https://{given}").status_code == 200
+        own = gateway.url.partition("//")[2]
+        assert post(gateway, host=own, origin=f"http://{own}").status_code == 200
+
+
 def test_a_session_that_nobody_uses_makes_room(orchestrator: OrchestratorProcess) -> None:
     env = MCP_ALONE | {
         "RECOLLECT_GATEWAY_MCP_SESSIONS_MAX": "1",
