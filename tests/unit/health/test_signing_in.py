@@ -40,6 +40,12 @@ def test_a_cookie_holds_for_its_time_and_cannot_be_made_up() -> None:
         ("0.0.0.0", {"authorization": "Bearer wrong"}, False, False),
         ("0.0.0.0", {"authorization": "bearer s3cret"}, True, True),
         ("0.0.0.0", {"cookie": f"a=b; {COOKIE}={doorkeeper().new_cookie()}"}, True, True),
+        (
+            "0.0.0.0",
+            {"cookie": f'prefs={{"a":1}}; {COOKIE}={doorkeeper().new_cookie()}; b'},
+            True,
+            True,
+        ),
         ("10.0.0.1", {"cookie": f"{COOKIE}=s3cret"}, False, False),
     ],
 )
