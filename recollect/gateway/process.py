@@ -54,7 +54,7 @@ class Gateway:
         self._rest = (
             Rest(self._backend, self._doorman, admission, settings) if settings.rest else None
         )
-        self._mcp: Mcp | None = mcp_endpoint(self._backend, self._doorman, settings)
+        self._mcp: Mcp | None = mcp_endpoint(self._backend, self._doorman, admission, settings)
         self._grpc: Grpc | None = grpc_server(self._backend, self._doorman, settings)
         app = GatewayApp(
             settings,
