@@ -24,6 +24,7 @@ from recollect.gateway.living import Life
 from recollect.gateway.pages import Pages
 from recollect.gateway.parts import Grpc, Mcp, grpc_server, mcp_endpoint
 from recollect.gateway.rest.serving import Rest
+from recollect.protocol.errors import RecollectError
 from recollect.web.descriptors import allow_descriptors
 from recollect.web.hosts import is_loopback
 from recollect.web.listening import OTHER_DESCRIPTORS, Server, listen, quickest_http, url_of
@@ -136,7 +137,8 @@ class Gateway:
             await asyncio.sleep(FOLLOW_S)
             try:
                 await self._backend.follow()
-            except (OSError, ValueError) as error:
+            except (RecollectError, OSError, ValueError) as error:
+                # Of a key file that is exchanged just now, say. The next look finds another.
                 log.warning("The orchestrator is not found.", action="follow", reason=str(error))
             self._doorman.keys_needed = self._keys_needed()
 
