@@ -18,8 +18,6 @@ from recollect.client import MemoryClient
 POLL_S = 0.2
 # The last one: the new model is in use, and what belonged to the old one is being removed.
 UNDER_WAY = ("running", "waiting", "clearing")
-"""Takes what is being done, how many are done, and of how many."""
-
 IN_BACKGROUND = "It goes on in the background; `recollect stats` shows how far it is."
 
 
