@@ -231,6 +231,8 @@ def _bound_all(paths: Iterable[Path]) -> None:
 async def _start(program: Program, lifeline: int) -> tuple[asyncio.subprocess.Process, int]:
     """The started process, and where in the log it begins to write."""
     with program.log_path.open("ab") as log:
+        # Asked before: the process moves the place in the file, which it shares.
+        offset = log.tell()
         process = await asyncio.create_subprocess_exec(
             *program.command(),
             stdin=lifeline,
@@ -239,7 +241,7 @@ async def _start(program: Program, lifeline: int) -> tuple[asyncio.subprocess.Pr
             # Ctrl-C in a terminal goes to every process of the group; this one is ours to stop.
             process_group=0,
         )
-        return process, log.tell()
+        return process, offset
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

@@ -108,6 +108,22 @@ def test_a_program_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> No
     assert (tmp_path / "sample.log").read_text() == "no\n"
 
 
+def test_what_a_quick_program_wrote_is_found_behind_its_beginning(tmp_path: Path) -> None:
+    async def is_ready(pid: int) -> bool:
+        return False
+
+    quick = Program("quick", lambda: ("echo", "why"), tmp_path / "quick.log", is_ready, 10.0)
+
+    async def offset() -> int:
+        before = quick.log_path.stat().st_size if quick.log_path.exists() else 0
+        with pytest.raises(StartFailed) as failed:
+            await Supervisor([quick], Notes(), backoff=QUICK).run()
+        return failed.value.log_offset - before
+
+    # It may be quicker than whoever starts it, or not.
+    assert [asyncio.run(offset()) for _ in range(20)] == [0] * 20
+
+
 def test_what_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
     async def scenario() -> Notes:
         notes = Notes()
