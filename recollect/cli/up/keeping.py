@@ -18,7 +18,7 @@ from rich.text import Text
 
 from recollect.cli.failures import FAILED, USAGE, Failure
 from recollect.cli.output import clean, err, out
-from recollect.cli.up.programs import COMPANIONS, Companion, Orchestrator
+from recollect.cli.up.programs import COMPANIONS, Companion, Orchestrator, log_path
 from recollect.cli.up.supervisor import Program, StartFailed, Supervisor
 from recollect.cli.up.table import process_table
 from recollect.cli.up.welcome import welcome
@@ -92,7 +92,7 @@ async def keep_up(
     held = DataFolder(folder, UP)
     narrator = Narrator(orchestrator, companions)
     programs = [orchestrator.program(), *(one.program() for one in companions)]
-    supervisor = Supervisor(programs, narrator)
+    supervisor = Supervisor(programs, narrator, own_log=log_path(folder, UP))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Under nohup the end of the terminal is to end nothing.

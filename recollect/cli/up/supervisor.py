@@ -107,7 +107,10 @@ class Supervisor:
         *,
         backoff: Backoff | None = None,
         randomness: random.Random | None = None,
+        own_log: Path | None = None,
     ) -> None:
+        """`own_log`: takes what this process itself writes, and is bounded with the others."""
+        self._own_log = own_log
         self.standings = [Standing(program) for program in programs]
         self._listener = listener
         self._backoff = backoff or Backoff()
@@ -214,6 +217,8 @@ class Supervisor:
 
     async def _bound_logs(self) -> None:
         paths = {standing.program.log_path for standing in self.standings}
+        if self._own_log is not None:
+            paths.add(self._own_log)
         while True:
             await asyncio.to_thread(_bound_all, paths)
             await asyncio.sleep(LOGS_LOOK_S)

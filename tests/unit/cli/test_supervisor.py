@@ -208,6 +208,27 @@ def test_what_is_not_essential_is_tried_again_and_stops_nobody(tmp_path: Path) -
     assert asyncio.run(scenario()).told[:2] == [f"ended 1: {ended}", f"ended 2: {ended}"]
 
 
+def test_what_the_supervisor_itself_writes_is_bounded_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "up.log"
+    own.write_text("Long. " * 100)
+    monkeypatch.setattr(log_files.bound, "__defaults__", (50,))
+
+    async def run() -> None:
+        sample = program(tmp_path, "time.sleep(60)")
+        supervisor = Supervisor([sample], Notes(), backoff=QUICK, own_log=own)
+        running = asyncio.create_task(supervisor.run())
+        async with asyncio.timeout(WITHIN_S):
+            while own.stat().st_size:
+                await asyncio.sleep(0.01)
+        supervisor.stop()
+        await running
+
+    asyncio.run(run())
+    assert log_files.older(own).read_text() == "Long. " * 100
+
+
 def test_a_log_that_grows_too_long_moves_aside_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "grown.log"
     with path.open("ab", buffering=0) as log:
