@@ -65,8 +65,8 @@ def status(
         if url is not None and not url.startswith(("http://", "https://")):
             raise _no_address(url)
         ask = partial(_report, url, data, endpoint, key_file)
-        if watch and not as_json:
-            return _keep_showing(ask)
+        if watch:
+            return _keep_telling(ask) if as_json else _keep_showing(ask)
         report = ask()
         if as_json:
             print_json(report)
@@ -87,6 +87,16 @@ def _keep_showing(ask: partial[Report]) -> None:
             while True:
                 time.sleep(WATCH_INTERVAL_S)
                 live.update(status_view(ask()), refresh=True)
+    except KeyboardInterrupt:
+        return
+
+
+def _keep_telling(ask: partial[Report]) -> None:
+    """A report a line."""
+    try:
+        while True:
+            print_json(ask())
+            time.sleep(WATCH_INTERVAL_S)
     except KeyboardInterrupt:
         return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ from tests.faults.http_lines import connect, read_answer
 from tests.harness.health import WITHOUT_DASHBOARD, HealthProcess
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
-from tests.system.cli.commands import CommandLine
+from tests.system.cli.commands import RECOLLECT, CommandLine
 
 
 class Hook:
@@ -278,6 +279,21 @@ def test_without_a_health_manager_it_says_what_to_do(watched: Watched) -> None:
     assert "recollect health" in shown.out
     assert "requests/s" in shown.out
     assert recollect(*given, f"tcp://127.0.0.1:{free_port()}").code == 2
+
+
+def test_it_is_kept_in_view_for_programs_as_well(watched: Watched) -> None:
+    orchestrator, _ = watched
+    recollect = CommandLine(orchestrator.data.parent)
+    with subprocess.Popen(
+        [*RECOLLECT, "status", "--watch", "--json", "--data", str(orchestrator.data)],
+        stdout=subprocess.PIPE,
+        env=recollect.environment(),
+    ) as watching:
+        assert watching.stdout is not None
+        reports = [msgspec.json.decode(watching.stdout.readline()) for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 0
+    assert reports[0]["at"] < reports[1]["at"]
 
 
 def test_an_orchestrator_that_is_named_is_the_one_that_is_shown(watched: Watched) -> None:
