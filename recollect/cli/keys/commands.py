@@ -22,7 +22,7 @@ from recollect.cli.output import note, out, print_json, show_failure
 from recollect.client.endpoints import checked, split
 from recollect.orchestrator.access.own_keys import new_pair
 from recollect.protocol import key_files
-from recollect.protocol.errors import TransportError
+from recollect.protocol.errors import RecollectError, TransportError
 from recollect.protocol.operations import (
     CreateIdentity,
     GrantAccess,
@@ -185,9 +185,16 @@ def _make(
                 operation.name, pair.public_key, operation.requests_per_s, operation.memories_max
             )
         )
-    identity: dict[str, Any] = created["identity"]
-    for grant in grants:
-        identity = reached.ask(grant)["identity"]
+        identity: dict[str, Any] = created["identity"]
+        try:
+            for grant in grants:
+                identity = reached.ask(grant)["identity"]
+        except TransportError:
+            raise
+        except RecollectError:
+            # Nobody is to have a key that may do less than was asked for.
+            reached.ask(RevokeAccess(operation.name))
+            raise
     return identity
 
 

@@ -125,6 +125,16 @@ def test_what_is_asked_wrongly_makes_nothing(offline: CommandLine) -> None:
     assert offline("keys", "list", "--data", "data", "--json").json()["count"] == 0
 
 
+def test_a_grant_that_is_refused_leaves_no_key(offline: CommandLine) -> None:
+    long = ("--grant", f"user:{'x' * 5000}=write")
+    answer = offline("keys", "new", "alice", "--grant", "user=read", *long, "--data", "data")
+    assert (answer.code, "limit_exceeded" in answer.err) == (1, True), answer
+    assert not (offline.folder / "alice.key").exists()
+    [left] = offline("keys", "list", "--data", "data", "--json").json()["identities"]
+    assert left["revoked_at"] and not left["grants"]
+    assert offline("keys", "new", "alice", "--grant", "user=read", "--data", "data").code == 0
+
+
 def test_where_nothing_runs_and_no_folder_is_there_none_is_made(alone: CommandLine) -> None:
     answer = alone("keys", "new", "alice")
     assert answer.code == 1
