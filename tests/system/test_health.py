@@ -238,6 +238,25 @@ def test_who_does_not_come_to_an_end_is_not_waited_for(
         assert read_answer(line).status == status
 
 
+def test_the_dashboard_talks_over_a_websocket_of_the_bounded_port(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with (
+        HealthProcess(tmp_path / "data", f"tcp://127.0.0.1:{free_port()}") as health,
+        connect(health.url) as line,
+    ):
+        line.sendall(
+            b"GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n"
+            b"Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        told = b""
+        while b'"sid"' not in told:
+            part = line.recv(65_536)
+            assert part, told
+            told += part
+        assert told.startswith(b"HTTP/1.1 101 ")
+
+
 def test_beyond_loopback_nothing_is_shown_without_the_token(watched: Watched) -> None:
     orchestrator, _ = watched
     data = orchestrator.data.parent / "elsewhere"
