@@ -127,6 +127,7 @@ class Pages:
         return answer
 
     async def sign_out(self, request: Request) -> Response:
+        self._doorkeeper.sign_out(request.headers)
         answer = RedirectResponse("/", 303)
         answer.delete_cookie(COOKIE)
         return answer
