@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.output import counted, err, note, one_line, out
+from recollect.cli.output import bare_table, counted, err, note, one_line, out
 from recollect.protocol.records import AuditEntry, AuditVerified
 
 SUBJECT_CHARS_MAX = 36  # an id; a key of somebody unknown may be longer
@@ -15,7 +14,7 @@ SUBJECT_CHARS_MAX = 36  # an id; a key of somebody unknown may be longer
 
 def show_entries(entries: Sequence[AuditEntry]) -> None:
     """A table, one entry a row."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("entry", justify="right", style="dim", no_wrap=True)
     table.add_column("when (UTC)", no_wrap=True)
     table.add_column("who", overflow="fold")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from recollect.cli.failures import reporting
 from recollect.cli.output import note, out, show_failure
@@ -91,8 +92,10 @@ def _look(system: DemoSystem, *, wait: bool, browser: bool) -> None:
             "\nThe dashboard did not start: pip install 'recollect[dashboard]' brings it.", "yellow"
         )
     else:
-        out.print(f"\n[bold]The dashboard, on all of this:[/bold] [link={url}]{url}[/link]")
-    out.print(f"[dim]The endpoint for your own programs: {system.endpoint}[/dim]", soft_wrap=True)
+        said = ("The dashboard, on all of this:", "bold")
+        out.print(Text.assemble("\n", said, " ", (url, f"link {url}")))
+    told = Text(f"The endpoint for your own programs: {system.endpoint}", "dim")
+    out.print(told, soft_wrap=True)
     if not wait:
         return
     if url is not None and browser and _has_screen():

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from recollect.cli import options
 from recollect.cli.calling import calling
 from recollect.cli.given import content_from, object_from
-from recollect.cli.output import clean, counted, note, out, print_json
+from recollect.cli.output import bare_table, clean, counted, note, out, print_json
 from recollect.client import MemoryClient
 from recollect.protocol.records import NamespaceFound, NamespacesListed
 
@@ -119,7 +118,7 @@ def namespaces(
             return print_json(answer)
         if not answer["namespaces"]:
             return note("No namespace holds a memory that you may see.", "")
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table = bare_table()
         table.add_column("namespace", style="cyan", overflow="fold")
         table.add_column("memories", justify="right", no_wrap=True)
         for found in answer["namespaces"]:

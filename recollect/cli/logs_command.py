@@ -22,7 +22,9 @@ LOOK_S = 0.2
 def logs(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these: orchestrator, scheduler, health, up.", metavar="NAME"),
+        typer.Argument(
+            help="Only these: orchestrator, scheduler, gateway, health, up.", metavar="NAME"
+        ),
     ] = None,
     count: Annotated[
         int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.", metavar="N")

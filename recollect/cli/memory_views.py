@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.output import ago, bar, clean, counted, note, one_line, out, short_id
+from recollect.cli.output import ago, bar, bare_table, clean, counted, note, one_line, out, short_id
 from recollect.protocol.operations.fields import DEFAULT_NAMESPACE
 from recollect.protocol.records import MemoryRecord, MemoryVersion
 
@@ -34,7 +34,7 @@ def explain_short_ids() -> None:
 def show_memories(memories: Sequence[MemoryRecord], *, full_ids: bool) -> None:
     """A table, one memory a row."""
     full = shows_full_ids(full_ids)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("id", no_wrap=True, style="cyan")
     table.add_column("memory", ratio=1, overflow="ellipsis")
     table.add_column("type", no_wrap=True)
@@ -76,7 +76,7 @@ def show_memory(memory: MemoryRecord) -> None:
     for name, value in _facts(memory):
         facts.add_row(name, value)
     parts: list[Any] = [Text(clean(memory["content"])), "", facts]
-    out.print(Panel(Group(*parts), title=f"[cyan]{memory['id']}[/]", title_align="left"))
+    out.print(Panel(Group(*parts), title=Text(memory["id"], "cyan"), title_align="left"))
 
 
 def _facts(memory: MemoryRecord) -> list[tuple[str, Text]]:
@@ -128,7 +128,7 @@ def _moment(moment: str, who: str | None) -> Text:
 
 def show_history(versions: Sequence[MemoryVersion]) -> None:
     """A table, one version a row, the newest first."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("version", justify="right")
     table.add_column("operation", no_wrap=True)
     table.add_column("when", no_wrap=True)

@@ -22,8 +22,8 @@ from recollect.protocol.explanations import BY_CODE
 BAR_CELLS = 5
 SHORT_ID_CHARS = 8
 
-# Stored text is neither coloured nor turned into pictures.
-PLAIN = {"highlight": False, "emoji": False}
+# Stored text is neither coloured nor turned into pictures, and what looks like markup is text too.
+PLAIN = {"highlight": False, "emoji": False, "markup": False}
 out = Console(**PLAIN)  # type: ignore[arg-type]
 err = Console(stderr=True, **PLAIN)  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ not shown."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import psycopg
@@ -86,6 +87,16 @@ def check_postgres(url: str) -> Iterator[Finding]:
         )
     finally:
         connection.close()
+
+
+def schema_of(url: str) -> tuple[int, int]:
+    """The number of the schema that is there, 0 for none, and of the newest that is known."""
+    newest = len(migrations.available(migrations.FOLDER / "postgres"))
+    with contextlib.closing(connect(url)) as connection:
+        session = PostgresSession(connection)
+        if not session.execute(HAS_MIGRATIONS)[0][0]:
+            return 0, newest
+        return max((int(number) for number, _ in session.execute(APPLIED)), default=0), newest
 
 
 def _check(session: Session, number: int) -> Iterator[Finding]:

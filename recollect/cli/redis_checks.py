@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from recollect.cli.findings import Finding, ok, warn
 from recollect.config.settings import RedisSettings
 from recollect.orchestrator.redis.program import HOW_TO_GET_ONE, find_program
@@ -21,17 +23,15 @@ def check_redis(settings: RedisSettings) -> Finding:
         return ok("redis", f"A server of its own, from {program}.")
     from recollect.orchestrator.redis.connecting import in_threads  # needs its package
 
-    client = in_threads(settings.url, ANSWERED_WITHIN_S, 1)
     try:
-        version = client.info("server")["redis_version"]
+        with contextlib.closing(in_threads(settings.url, ANSWERED_WITHIN_S, 1)) as client:
+            version = client.info("server")["redis_version"]
     except Exception as error:
         return warn(
             "redis",
             f"The Redis of redis.url does not answer ({type(error).__name__}).",
             "Start it, or put the address right; until then it goes on without.",
         )
-    finally:
-        client.close()
     return ok("redis", f"The Redis of redis.url answers, version {version}.")
 
 

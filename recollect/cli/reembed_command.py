@@ -18,8 +18,6 @@ from recollect.client import MemoryClient
 POLL_S = 0.2
 # The last one: the new model is in use, and what belonged to the old one is being removed.
 UNDER_WAY = ("running", "waiting", "clearing")
-"""Takes what is being done, how many are done, and of how many."""
-
 IN_BACKGROUND = "It goes on in the background; `recollect stats` shows how far it is."
 
 
@@ -69,7 +67,7 @@ def reembed(
         name = clean(answer["model"])
         if answer["state"] == "done":
             return out.print(Text.assemble(("All memories are embedded with ", "green"), name))
-        out.print(f"Embedding all memories anew with {name}.", markup=False)
+        out.print(f"Embedding all memories anew with {name}.")
         note(IN_BACKGROUND)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.output import ago, counted, note, one_line, out, short_id
+from recollect.cli.output import ago, bare_table, counted, note, one_line, out, short_id
 from recollect.protocol.records import (
     ConflictsFound,
     Consolidated,
@@ -47,7 +47,7 @@ def show_conflicts(answer: ConflictsFound) -> None:
     looked = counted(answer["examined"], "memory")
     if not answer["conflicts"]:
         return note(f"Nothing repeats or contradicts anything else among {looked}.", "")
-    table = _table()
+    table = bare_table()
     table.add_column("id", no_wrap=True, style="cyan")
     table.add_column("memory", ratio=1, overflow="fold")
     table.add_column("trust", no_wrap=True, justify="right")
@@ -75,7 +75,7 @@ def show_consolidated(answer: Consolidated) -> None:
     """What became of each conflict, and how to take it back."""
     if not answer["groups"]:
         return note(f"There is nothing to settle in {answer['namespace']}.", "")
-    table = _table()
+    table = bare_table()
     table.add_column("", no_wrap=True)
     table.add_column("what stays" if not answer["dry_run"] else "what would stay", ratio=1)
     table.add_column("archived", no_wrap=True, style="cyan")
@@ -155,7 +155,7 @@ def show_runs(runs: Sequence[RunRecord]) -> None:
     """A table, one run a row, the latest first."""
     if not runs:
         return note("There are no runs.", "")
-    table = _table()
+    table = bare_table()
     table.add_column("run", overflow="fold", min_width=RUN_ID_CELLS)
     table.add_column("status", no_wrap=True)
     table.add_column("by", overflow="fold")
@@ -190,7 +190,3 @@ def _ids(ids: Sequence[str]) -> str:
 def _tell_undo(run_id: str | None) -> None:
     if run_id is not None:
         note(f"`recollect undo {run_id}` takes it back.")
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")

@@ -68,7 +68,7 @@ def show_session(session: SessionRecord, state: Mapping[str, Any]) -> None:
         for key in sorted(state):
             values.add_row(Text(one_line(key)), Text(clean(plain(state[key]))))
         parts += ["", Text("state", "dim"), values]
-    out.print(Panel(Group(*parts), title=f"[cyan]{session['id']}[/]", title_align="left"))
+    out.print(Panel(Group(*parts), title=Text(session["id"], "cyan"), title_align="left"))
 
 
 def show_events(events: Sequence[SessionEvent]) -> None:

@@ -19,7 +19,7 @@ Facts = dict[str, str | Text | None]
 def show_stats(answer: Stats, endpoint: str) -> None:
     """What is worth knowing at a glance; --json has the rest."""
     sections = [_section(name, facts) for name, facts in _facts(answer).items()]
-    out.print(Panel(Group(*sections), title=endpoint, title_align="left", expand=False))
+    out.print(Panel(Group(*sections), title=Text(endpoint), title_align="left", expand=False))
 
 
 def _section(name: str, facts: Facts) -> Table:

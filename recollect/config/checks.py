@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
@@ -47,6 +48,9 @@ def check(settings: Settings) -> Iterator[Finding]:
         for text in value_of(settings, key):
             if complaint := rule(text):
                 yield Finding((key,), *complaint)
+    hook = settings.health.webhook_url
+    if hook is not None and (complaint := _webhook_url(hook)):
+        yield Finding(("health.webhook_url",), *complaint)
     try:
         read_phases(settings.workflow.phases)
     except BadPhases as bad:
@@ -94,10 +98,33 @@ def _storage_url(url: str) -> _Complaint:
 
 def _redis_url(url: str) -> _Complaint:
     known = ("off", "embedded", "redis://", "rediss://", "unix://")
-    if url in known[:2] or any(url.startswith(s) and url != s for s in known[2:]):
+    if url in known[:2]:
+        return None
+    if any(url.startswith(scheme) and url != scheme for scheme in known[2:]):
+        try:
+            _ = urlsplit(url).port
+        except ValueError:
+            message = f"is no address; a port in it must be a number from 0 to {PORT_MAX}"
+            return message, "write it as `redis://127.0.0.1:6379/0`"
         return None
     message = "must be `off`, `embedded`, or an address such as `redis://127.0.0.1:6379/0`"
     return message, _scheme_hint(url, known)
+
+
+def _webhook_url(url: str) -> _Complaint:
+    suggestion = "write it as `https://example.org/alerts`"
+    if not url.startswith(("http://", "https://")):
+        return "must begin with `http://` or `https://`", suggestion
+    if any(not char.isprintable() or char.isspace() for char in url):
+        return "has a space, or an end of a line, in it", "take it out"
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host:
+        return f"needs a host, and a port from 1 to {PORT_MAX} if it names one", suggestion
+    return None
 
 
 def _bind(address: str) -> _Complaint:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from recollect.protocol.errors import Overloaded, RateLimited
 
@@ -68,6 +69,15 @@ class Admission:
         """Let one in that was counted, and must `leave`; raises Overloaded."""
         self.check_room()
         self._in_work += 1
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Let one in that was counted, for as long as this is entered; raises Overloaded."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.leave()
 
     def enter(self, caller: str) -> None:
         """Count one and let it in, who must `leave`; raises Overloaded or RateLimited."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import structlog
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,8 +17,6 @@ from recollect.gateway.rest.answers import send_problem
 from recollect.gateway.rest.problems import Refusal
 from recollect.gateway.rest.serving import Rest
 from recollect.protocol.errors import RecollectError, UnknownOperation
-
-log = structlog.get_logger()
 
 REST_PREFIX = "/v1/"
 MCP_PATH = "/mcp"

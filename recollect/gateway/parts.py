@@ -11,6 +11,7 @@ import structlog
 from starlette.types import Receive, Scope, Send
 
 from recollect.config.gateway import GatewaySettings
+from recollect.gateway.admission import Admission
 from recollect.gateway.asking import Backend
 from recollect.gateway.callers import Doorman
 
@@ -34,13 +35,15 @@ class Grpc(Protocol):
     async def stop(self, grace_s: float) -> None: ...
 
 
-def mcp_endpoint(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Mcp | None:
+def mcp_endpoint(
+    backend: Backend, doorman: Doorman, admission: Admission, settings: GatewaySettings
+) -> Mcp | None:
     """What serves MCP; None where it is not wanted or not installed."""
     if not settings.mcp:
         return None
-    make: Callable[[Backend, Doorman, GatewaySettings], Mcp] | None
+    make: Callable[[Backend, Doorman, Admission, GatewaySettings], Mcp] | None
     make = _found("recollect.gateway.mcp.http", "make_endpoint", "MCP", "gateway")
-    return make(backend, doorman, settings) if make else None
+    return make(backend, doorman, admission, settings) if make else None
 
 
 def grpc_server(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Grpc | None:

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import signal
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import structlog
@@ -25,9 +24,10 @@ from recollect.gateway.living import Life
 from recollect.gateway.pages import Pages
 from recollect.gateway.parts import Grpc, Mcp, grpc_server, mcp_endpoint
 from recollect.gateway.rest.serving import Rest
+from recollect.protocol.errors import RecollectError
 from recollect.web.descriptors import allow_descriptors
 from recollect.web.hosts import is_loopback
-from recollect.web.listening import Server, listen, url_of
+from recollect.web.listening import OTHER_DESCRIPTORS, Server, listen, quickest_http, url_of
 
 log = structlog.get_logger()
 
@@ -41,8 +41,6 @@ DRAIN_S_MAX = 10.0
 COLLECT_AFTER = (50_000, 20, 100)
 # Connections for each request that may be in work: most of them are idle.
 CONNECTIONS_PER_REQUEST = 8
-# What is open beside connections: files, the event loop's and ZeroMQ's own.
-OTHER_DESCRIPTORS = 256
 
 
 class Gateway:
@@ -57,7 +55,7 @@ class Gateway:
         self._rest = (
             Rest(self._backend, self._doorman, admission, settings) if settings.rest else None
         )
-        self._mcp: Mcp | None = mcp_endpoint(self._backend, self._doorman, settings)
+        self._mcp: Mcp | None = mcp_endpoint(self._backend, self._doorman, admission, settings)
         self._grpc: Grpc | None = grpc_server(self._backend, self._doorman, settings)
         app = GatewayApp(
             settings,
@@ -117,7 +115,7 @@ class Gateway:
             facts["mcp_url"] = url + MCP_PATH
         if self._grpc is not None:
             grpc_port = await self._grpc.start()
-            stack.push_async_callback(self._grpc.stop, DRAIN_S_MAX)
+            stack.push_async_callback(self._grpc.stop, 0.0)
             facts["grpc"] = url_of(settings.host, grpc_port).partition("//")[2]
         return facts
 
@@ -127,7 +125,11 @@ class Gateway:
         if self._rest is not None:
             self._rest.streams.close()
         self._server.should_exit = True
-        await asyncio.wait({serving}, timeout=DRAIN_S_MAX + 1.0)
+        # Both sides at once: whoever stops the gateway does not wait for one after the other.
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_wait_for(serving))
+            if self._grpc is not None:
+                both.create_task(self._grpc.stop(DRAIN_S_MAX))
 
     async def _follow(self) -> None:
         """Keep to the orchestrator when it comes back elsewhere, or asks for keys by now."""
@@ -135,9 +137,14 @@ class Gateway:
             await asyncio.sleep(FOLLOW_S)
             try:
                 await self._backend.follow()
-            except (OSError, ValueError) as error:
+            except (RecollectError, OSError, ValueError) as error:
+                # Of a key file that is exchanged just now, say. The next look finds another.
                 log.warning("The orchestrator is not found.", action="follow", reason=str(error))
             self._doorman.keys_needed = self._keys_needed()
+
+
+async def _wait_for(serving: asyncio.Task[None]) -> None:
+    await asyncio.wait({serving}, timeout=DRAIN_S_MAX + 1.0)
 
 
 def _spare_collecting() -> None:
@@ -152,14 +159,9 @@ def _connections_max(settings: GatewaySettings) -> int:
 
 
 def _config_of(settings: GatewaySettings, app: Any) -> uvicorn.Config:
-    http: Any = "auto"
-    if find_spec("httptools") is not None:
-        from recollect.web.bounded_http import BoundedHttp
-
-        http = BoundedHttp
     return uvicorn.Config(
         app,
-        http=http,
+        http=quickest_http(),
         ws="none",
         lifespan="off",
         log_config=None,

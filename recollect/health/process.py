@@ -21,8 +21,9 @@ from recollect.health.assembly import Assembly
 from recollect.health.clients import Clients
 from recollect.health.signing_in import Doorkeeper, token_in
 from recollect.health.web import make_app
+from recollect.web.descriptors import allow_descriptors
 from recollect.web.hosts import is_loopback
-from recollect.web.listening import Server, listen, url_of
+from recollect.web.listening import OTHER_DESCRIPTORS, Server, listen, quickest_http, url_of
 
 log = structlog.get_logger()
 
@@ -33,6 +34,8 @@ TOKEN_NAME = "token"
 LOCK_NAME = "lock"
 CONNECT_S_MAX = 1.0
 STOP_S_MAX = 2.0
+# Browsers with the dashboard open hold a few each, pollers one; whoever comes beyond is told so.
+CONNECTIONS_MAX = 512
 
 
 class AlreadyWatched(Exception):
@@ -75,9 +78,11 @@ async def serve(settings: Settings, find: Find, announce: Announce) -> int:
         app = make_app(parts.manager, settings, clients, doorkeeper)
         config = uvicorn.Config(
             app,
+            http=quickest_http(),
             log_config=None,
             access_log=False,
             server_header=False,
+            limit_concurrency=CONNECTIONS_MAX,
             timeout_graceful_shutdown=int(STOP_S_MAX),
         )
         server = Server(config)
@@ -122,4 +127,5 @@ def run(settings: Settings, find: Find, announce: Announce) -> int:
     """Run the health manager in this process until it is told to stop."""
     # The token and the history are nobody else's to read.
     os.umask(0o077)
+    allow_descriptors(CONNECTIONS_MAX + OTHER_DESCRIPTORS)
     return asyncio.run(serve(settings, find, announce))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from importlib.util import find_spec
 from urllib.parse import parse_qs
@@ -24,6 +25,7 @@ from recollect.health.signing_in import COOKIE, Doorkeeper
 log = structlog.get_logger()
 
 FORM_BYTES_MAX = 4096
+FORM_S_MAX = 5.0
 SIGN_IN_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Sign in · Recollect</title><link rel="icon" href="data:,">
@@ -100,10 +102,14 @@ class Pages:
 
     async def sign_in(self, request: Request) -> Response:
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > FORM_BYTES_MAX:
-                return Response("The form is too long.", 413)
+        try:
+            async with asyncio.timeout(FORM_S_MAX):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > FORM_BYTES_MAX:
+                        return Response("The form is too long.", 413)
+        except TimeoutError:
+            return Response("The form did not come in time.", 408)
         form = parse_qs(body.decode(errors="replace"))
         if not self._doorkeeper.accepts(form.get("token", [""])[0].strip()):
             log.warning("Somebody tried to sign in with a wrong token.", action="sign_in")
@@ -121,6 +127,7 @@ class Pages:
         return answer
 
     async def sign_out(self, request: Request) -> Response:
+        self._doorkeeper.sign_out(request.headers)
         answer = RedirectResponse("/", 303)
         answer.delete_cookie(COOKIE)
         return answer

@@ -52,7 +52,12 @@ class Webhook:
                 await self._woken.wait()
                 self._woken.clear()
                 while self._waiting:
-                    await self._send(client, self._waiting.popleft())
+                    try:
+                        await self._send(client, self._waiting.popleft())
+                    except Exception:
+                        # Whatever is wrong with one alert, the next is to be told.
+                        self.given_up += 1
+                        log.exception("An alert could not be sent.", action="webhook")
 
     async def _send(self, client: httpx.AsyncClient, alert: dict[str, Any]) -> None:
         body = msgspec.json.encode(alert)
@@ -62,7 +67,7 @@ class Webhook:
                 await self._sleep(min(BACKOFF_S_MAX, self._backoff_s * 2 ** (attempt - 1)))
             try:
                 code = await self._post(client, body)
-            except (httpx.HTTPError, TimeoutError) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
                 reason = type(error).__name__
                 continue
             if code < 400:

@@ -16,17 +16,21 @@ class Lines:
         self._connect(find())
 
     def _connect(self, place: Place) -> None:
+        plain = AsyncMemoryClient(place.endpoint, key_file=place.key_file, agent_id=AGENT)
+        fenced = AsyncMemoryClient(place.endpoint, key_file=place.key_file, agent_id=AGENT)
         self._place = place
-        self.plain = AsyncMemoryClient(place.endpoint, key_file=place.key_file, agent_id=AGENT)
+        self.plain = plain
         """For what is not done under the lease: asking for it, and looking."""
-        self.fenced = AsyncMemoryClient(place.endpoint, key_file=place.key_file, agent_id=AGENT)
+        self.fenced = fenced
 
     async def follow(self) -> None:
         """Connect to where the orchestrator is, if it has moved or asks for keys by now."""
         place = self._find()
         if place != self._place:
-            await self.close()
+            former = (self.fenced, self.plain)
             self._connect(place)
+            for client in former:
+                await client.close()
 
     async def close(self) -> None:
         await self.fenced.close()

@@ -76,8 +76,15 @@ class Scheduler:
                 if error.code != reason:
                     reason = error.code
                     log.warning("No lease can be had.", action="lease", reason=error.message)
-                await self._lines.follow()
+                await self._follow()
             await asyncio.sleep(self._leadership.interval_s)
+
+    async def _follow(self) -> None:
+        try:
+            await self._lines.follow()
+        except (RecollectError, OSError, ValueError) as error:
+            # Of a key file that is exchanged just now, say. The next look finds another.
+            log.warning("The orchestrator is not found.", action="follow", reason=str(error))
 
     def _enter(self, state: str) -> None:
         if state != self._state:

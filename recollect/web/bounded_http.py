@@ -40,6 +40,10 @@ class OneWrite:
             data, self._parts = b"".join(self._parts), []
             self._transport.write(data)
 
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
     def close(self) -> None:
         self._flush()
         self._transport.close()
@@ -49,8 +53,8 @@ class OneWrite:
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Ends a connection whose request line and headers are too long, or too long in coming; and one
-    whose answer is not taken."""
+    """Ends a connection whose request line and headers are too long, or too long in coming; one
+    that is answered and brings no other request; and one whose answer is not taken."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,6 +62,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._goes_on = False
+        # Runs while there is no request in work; it is None then only where a head is coming.
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._stuck_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -69,6 +75,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_idling()
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -91,6 +98,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._in_head = True
         self._head_bytes = 0
+        self._stop_idling()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -108,6 +116,32 @@ class BoundedHttp(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._goes_on = True
         super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self._idle_timer is not None:
+            # It was answered before it was all here. Now the connection is free for another.
+            self._idle()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # uvicorn waits until anything comes: with one byte, of the rest of a body say, a connection
+        # would be held for ever. Here only a new request ends the waiting.
+        waits = self.timeout_keep_alive_task is not None
+        self._unset_keepalive_if_required()
+        if waits and not self._in_head:
+            self._idle()
+
+    def _idle(self) -> None:
+        self._stop_idling()
+        self._idle_timer = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def _stop_idling(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
 
     def pause_writing(self) -> None:
         super().pause_writing()

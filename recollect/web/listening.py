@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
 
 import uvicorn
 
 BACKLOG = 128
+# What a process has open beside connections: files, the event loop's and ZeroMQ's own.
+OTHER_DESCRIPTORS = 256
 
 
 class AddressTaken(Exception):
@@ -43,6 +47,16 @@ def listen(host: str, port: int, *, section: str, backlog: int = BACKLOG) -> soc
         raise AddressTaken(
             f"The web side cannot listen at {host}:{port}: {error.strerror or error}.", section
         ) from error
+
+
+def quickest_http() -> Any:
+    """What speaks HTTP, as uvicorn is told: the quick parser within bounds, or the slow one where
+    that is not installed, which has bounds of its own."""
+    if find_spec("httptools") is None:
+        return "auto"
+    from recollect.web.bounded_http import BoundedHttp
+
+    return BoundedHttp
 
 
 def url_of(host: str, port: int, scheme: str = "http") -> str:

@@ -11,6 +11,7 @@ import pytest
 from recollect.config import HealthSettings
 from recollect.config.settings import Settings
 from recollect.health.clients import Line
+from recollect.health.dashboard.searching import Question
 from recollect.health.figures import Sample
 from recollect.health.keeping import Sizes
 from recollect.health.probes.breakers import BreakersProbe
@@ -24,6 +25,7 @@ from recollect.orchestrator.search.vectors import FaissIndex
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import from_body
 from recollect.protocol.operation import Operation
+from recollect.protocol.own_namespaces import HEALTH_NAMESPACE
 from tests.harness.worlds import World
 
 OFTEN = {"interval_s": 1.0, "timeout_s": 5.0}
@@ -187,3 +189,15 @@ def test_redis_is_watched_where_there_is_one(world: World) -> None:
     sight.sample.metrics["redis"] = {"state": "off", "reason": None}
     with pytest.raises(NotWatched):
         world.run(probe.look())
+
+
+def test_the_newest_on_the_dashboard_are_nobody_elses_than_the_users(world: World) -> None:
+    kept = [
+        world(ops.AddMemory("Of a user.", namespace=namespace))["memory_id"]
+        for namespace in ("user:alice", f"{HEALTH_NAMESPACE}2")
+    ]
+    for namespace in (HEALTH_NAMESPACE, f"{HEALTH_NAMESPACE}:0190", f"{HEALTH_NAMESPACE}:a:b"):
+        world(ops.AddMemory("A canary.", namespace=namespace))
+    asked = Question().operation()
+    assert isinstance(asked, ops.ListMemories)
+    assert [memory["id"] for memory in world(asked)["memories"]] == kept[::-1]

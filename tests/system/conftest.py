@@ -29,6 +29,7 @@ ON_SQLITE_ALONE = {
     "cli/test_doctor_on_postgresql.py": OWN,
     "cli/test_exchange_commands.py": SPOKEN,
     "cli/test_keyed_commands.py": SPOKEN,
+    "cli/test_keys_commands.py::test_keys_do_not_change_a_database_that_others_may_serve": OWN,
     "cli/test_memory_commands.py": SPOKEN,
     "cli/test_migrate_storage.py": OWN,
     "cli/test_models.py": MODELS,

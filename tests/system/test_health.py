@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,10 +15,11 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.faults.http_lines import connect, read_answer
 from tests.harness.health import WITHOUT_DASHBOARD, HealthProcess
 from tests.harness.ports import free_port
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
-from tests.system.cli.commands import CommandLine
+from tests.system.cli.commands import RECOLLECT, CommandLine
 
 
 class Hook:
@@ -219,6 +221,42 @@ def test_one_signs_in_with_the_token_alone(watched: Watched) -> None:
         assert "samesite=strict" in cookie
 
 
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n", 408),
+        (b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nt", 408),
+        (b"GET /health/live HTTP/1.1\r\nX: " + b"x" * 100_000, 431),
+    ],
+    ids=["slow head", "slow form", "long head"],
+)
+def test_who_does_not_come_to_an_end_is_not_waited_for(
+    watched: Watched, sent: bytes, status: int
+) -> None:
+    with connect(watched[1].url) as line:
+        line.sendall(sent)
+        assert read_answer(line).status == status
+
+
+def test_the_dashboard_talks_over_a_websocket_of_the_bounded_port(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with (
+        HealthProcess(tmp_path / "data", f"tcp://127.0.0.1:{free_port()}") as health,
+        connect(health.url) as line,
+    ):
+        line.sendall(
+            b"GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n"
+            b"Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        told = b""
+        while b'"sid"' not in told:
+            part = line.recv(65_536)
+            assert part, told
+            told += part
+        assert told.startswith(b"HTTP/1.1 101 ")
+
+
 def test_beyond_loopback_nothing_is_shown_without_the_token(watched: Watched) -> None:
     orchestrator, _ = watched
     data = orchestrator.data.parent / "elsewhere"
@@ -260,6 +298,50 @@ def test_without_a_health_manager_it_says_what_to_do(watched: Watched) -> None:
     assert "recollect health" in shown.out
     assert "requests/s" in shown.out
     assert recollect(*given, f"tcp://127.0.0.1:{free_port()}").code == 2
+
+
+def test_it_is_kept_in_view_for_programs_as_well(watched: Watched) -> None:
+    orchestrator, _ = watched
+    recollect = CommandLine(orchestrator.data.parent)
+    with subprocess.Popen(
+        [*RECOLLECT, "status", "--watch", "--json", "--data", str(orchestrator.data)],
+        stdout=subprocess.PIPE,
+        env=recollect.environment(),
+    ) as watching:
+        assert watching.stdout is not None
+        reports = [msgspec.json.decode(watching.stdout.readline()) for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 0
+    assert reports[0]["at"] < reports[1]["at"]
+
+
+def test_an_orchestrator_that_is_named_is_the_one_that_is_shown(watched: Watched) -> None:
+    orchestrator, _ = watched
+    recollect = CommandLine(orchestrator.data.parent)
+    data = {"RECOLLECT_DATA": str(orchestrator.data)}
+    other = f"tcp://127.0.0.1:{free_port()}"
+    shown = recollect("status", "--endpoint", other, "--json", **data)
+    assert (shown.code, shown.json()["endpoint"]) == (2, other)
+    assert orchestrator.endpoint in shown.json()["components"][1]["reasons"][0]
+    assert recollect("status", "--json", RECOLLECT_ENDPOINT=other, **data).code == 2
+    same = orchestrator.endpoint.replace("127.0.0.1", "localhost")
+    assert recollect("status", "--endpoint", same, "--json", **data).json()["watched"]
+    # A folder that is named means its own, wherever one usually is.
+    named = recollect("status", "--data", orchestrator.data, "--json", RECOLLECT_ENDPOINT=other)
+    assert named.json()["endpoint"] == orchestrator.endpoint
+
+
+def test_a_health_manager_that_is_named_and_does_not_answer_is_an_error(watched: Watched) -> None:
+    orchestrator, health = watched
+    recollect = CommandLine(orchestrator.data.parent, orchestrator.endpoint)
+    away = f"http://127.0.0.1:{free_port()}"
+    shown = recollect("status", "--url", away, "--json")
+    assert (shown.code, shown.json()["error"]["code"]) == (1, "unreachable")
+    assert away in shown.json()["error"]["message"]
+    wrong = recollect("status", "--url", "http://127.0.0.1:port")
+    assert (wrong.code, "is no http address" in wrong.err) == (2, True), wrong
+    no_report = recollect("status", "--url", f"{health.url}/health/live?", "--json")
+    assert (no_report.code, no_report.json()["error"]["code"]) == (1, "unreachable")
 
 
 def test_the_canary_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -109,6 +109,14 @@ def test_of_too_many_alerts_the_oldest_make_room(server: Answering) -> None:
     assert webhook.given_up == 2
 
 
+def test_an_alert_that_cannot_be_sent_is_not_the_last(server: Answering) -> None:
+    webhook = Webhook("http://127.0.0.1:port/", SETTINGS, paused([]))
+    told(webhook, [1, 2], lambda: webhook.given_up == 2)
+    webhook = Webhook(server.url, SETTINGS, paused([]))
+    told(webhook, [object(), 2], lambda: webhook.sent == 1)  # type: ignore[list-item]
+    assert (server.heard, webhook.given_up) == ([{"number": 2}], 1)
+
+
 def test_a_gateway_is_asked_over_http(server: Answering) -> None:
     async def states() -> list[str]:
         probe = GatewayProbe(lambda: server.url, interval_s=1.0, timeout_s=0.3)

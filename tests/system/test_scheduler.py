@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -261,3 +262,21 @@ def test_it_outlives_its_orchestrator_and_ends_when_it_is_told_to(
             assert scheduler.stop() == 0
             assert client.list_jobs()["scheduler"]["holder"] is None
         assert scheduler.word() == {}
+
+
+def test_it_outlives_a_key_file_that_is_exchanged_just_now(
+    orchestrator: OrchestratorProcess, tmp_path: Path
+) -> None:
+    orchestrator.kill()
+    with SchedulerProcess(orchestrator, tmp_path / "scheduler", only_when_asked()) as scheduler:
+        wait(lambda: '"action": "lease"' in scheduler.log(), "it asks in vain", scheduler)
+        key, word = scheduler.folder / "keys" / "local.key", scheduler.folder / "orchestrator.json"
+        key.parent.mkdir()
+        key.write_text("half of a ke")
+        word.write_text(json.dumps({"pid": 1, "endpoint": orchestrator.endpoint, "keys": True}))
+        wait(lambda: '"action": "follow"' in scheduler.log(), "it looks for it", scheduler)
+        word.unlink()
+        orchestrator.start()
+        with orchestrator.client() as client:
+            wait(partial(leads, client, scheduler), "it leads", scheduler)
+            assert scheduler.stop() == 0

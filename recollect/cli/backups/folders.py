@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,9 +46,6 @@ def back_up_unserved(folder: Path, target: Path) -> dict[str, Any]:
     held = DataFolder(folder)
     try:
         return back_up(database, target)
-    except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
-        raise
     finally:
         held.release()
 

@@ -22,7 +22,7 @@ from recollect.cli.output import note, out, print_json, show_failure
 from recollect.client.endpoints import checked, split
 from recollect.orchestrator.access.own_keys import new_pair
 from recollect.protocol import key_files
-from recollect.protocol.errors import TransportError
+from recollect.protocol.errors import RecollectError, TransportError
 from recollect.protocol.operations import (
     CreateIdentity,
     GrantAccess,
@@ -114,7 +114,7 @@ def new(
         holder = CreateIdentity(name, None, rate, memories_max)
         if bearer:
             _check_for_bearer(to, reached_at)
-            with reaching(endpoint, key_file, data, config) as reached:
+            with reaching(endpoint, key_file, data, config, may_create=True) as reached:
                 made = bearer_keys.make(reached, holder, wanted, label)
             _show_bearer(made, reached, as_json=as_json)
             return
@@ -123,7 +123,7 @@ def new(
         if reached_at is not None:
             checked(split(reached_at))
         path = Path(os.path.expanduser(to if to is not None else f"{name}.key"))
-        with reaching(endpoint, key_file, data, config) as reached:
+        with reaching(endpoint, key_file, data, config, may_create=True) as reached:
             identity = _make(reached, holder, wanted, path, reached_at)
         if as_json:
             return print_json(
@@ -152,7 +152,7 @@ def _show_bearer(made: bearer_keys.Made, reached: Reached, *, as_json: bool) -> 
     begin = "Made " if made.is_new else "One more key for "
     out.print(Text.assemble((begin, "green"), (name, "bold"), f": bearer key {made.key_id}"))
     show_grants(made.identity)
-    out.print(made.key, markup=False, soft_wrap=True)
+    out.print(made.key, soft_wrap=True)
     note(
         f"This is shown once. Whoever has it is {name}: at the gateway by `Authorization: Bearer "
         "KEY`, in a client by RECOLLECT_BEARER."
@@ -185,9 +185,16 @@ def _make(
                 operation.name, pair.public_key, operation.requests_per_s, operation.memories_max
             )
         )
-    identity: dict[str, Any] = created["identity"]
-    for grant in grants:
-        identity = reached.ask(grant)["identity"]
+        identity: dict[str, Any] = created["identity"]
+        try:
+            for grant in grants:
+                identity = reached.ask(grant)["identity"]
+        except TransportError:
+            raise
+        except RecollectError:
+            # Nobody is to have a key that may do less than was asked for.
+            reached.ask(RevokeAccess(operation.name))
+            raise
     return identity
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from recollect.cli.calling import client_of
+from recollect.cli.failures import USAGE, Failure
 from recollect.cli.local_key import is_everywhere, local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.client.settings import ENDPOINT_VARIABLE, KEY_FILE_VARIABLE, endpoint_or_default
@@ -41,9 +42,22 @@ class Reached(NamedTuple):
 
 @contextmanager
 def reaching(
-    endpoint: str | None, key_file: str | None, data: str | None, config: str | None
+    endpoint: str | None,
+    key_file: str | None,
+    data: str | None,
+    config: str | None,
+    *,
+    may_create: bool = False,
 ) -> Iterator[Reached]:
-    """The orchestrator that is named or serves the data folder; else the folder itself."""
+    """The orchestrator that is named or serves the data folder; else the folder itself, in which
+    there must be a store unless one may be created."""
+    if data is not None and endpoint is not None:
+        raise Failure(
+            "usage",
+            "--data and --endpoint each name an orchestrator.",
+            "Give one of them.",
+            exit_code=USAGE,
+        )
     if data is None and (endpoint or os.environ.get(ENDPOINT_VARIABLE)):
         with _running(endpoint, key_file, None) as reached:
             yield reached
@@ -55,6 +69,7 @@ def reaching(
         with _running(str(announced["endpoint"]), key_file, folder) as reached:
             yield reached
     elif data is not None or announced is not None or _was_served(folder):
+        _check_store(settings, folder, may_create=may_create)
         with _stopped(settings, folder) as reached:
             yield reached
     else:
@@ -95,6 +110,31 @@ def _stopped(settings: Settings, folder: Path) -> Iterator[Reached]:
                 runner.run(store.close())
     finally:
         held.release()
+
+
+def _check_store(settings: Settings, folder: Path, *, may_create: bool) -> None:
+    """Refuse to make a store of a name that was misspelt, and to change one under those who may
+    serve it: only a folder can be held, not a database on a server."""
+    if settings.storage.url == "sqlite":
+        is_there = (folder / DATABASE_NAME).exists()
+    else:
+        from recollect.cli.postgres_checks import schema_of
+
+        present, newest = schema_of(settings.storage.url)
+        if 0 < present < newest:
+            raise Failure(
+                "schema",
+                f"The database has schema {present} of {newest}.",
+                "Start an orchestrator of this version on it, which brings it up to date.",
+            )
+        is_there = present > 0 and (folder / "keys").is_dir()
+    if not is_there and not may_create:
+        raise Failure(
+            "not_found",
+            f"There is no store in {folder}.",
+            "Name the data folder with --data; `recollect keys new NAME` makes a store with its "
+            "first key.",
+        )
 
 
 def _was_served(folder: Path) -> bool:

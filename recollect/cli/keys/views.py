@@ -47,7 +47,7 @@ def show_changed(identity: dict[str, Any]) -> None:
 def show_grants(identity: dict[str, Any]) -> None:
     """A line for each grant, or that there is none."""
     for line in _grant_lines(identity):
-        out.print(f"  {line}", markup=False)
+        out.print(f"  {line}")
     if not identity["grants"]:
         note(f"It may do nothing yet: `recollect keys grant {identity['name']} PATTERN ACCESS`")
 

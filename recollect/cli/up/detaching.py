@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect.cli.failures import Failure
+from recollect.cli.failures import FAILED, USAGE, Failure
+from recollect.cli.output import note
 from recollect.cli.up.keeping import UP
 from recollect.cli.up.programs import log_path
+from recollect.cli.up.supervisor import how_it_ended
 from recollect.orchestrator.data_folder import announcement, holder_of, keep_to_owner
 
 LOOK_S = 0.05
@@ -37,6 +39,20 @@ def detach(folder: Path, arguments: Sequence[str]) -> dict[str, Any]:
             stderr=file,
             start_new_session=True,
         )
+    try:
+        return _wait_until_up(process, folder, log, offset)
+    except KeyboardInterrupt:
+        # In its session it hears nothing of Ctrl-C: whoever gives up the start means all of it.
+        note(f"Stopping it again (process {process.pid}); Ctrl-C again does not wait for it.")
+        process.terminate()
+        process.wait()
+        raise
+
+
+def _wait_until_up(
+    process: subprocess.Popen[bytes], folder: Path, log: Path, offset: int
+) -> dict[str, Any]:
+    """What it announces; raises Failure if it ends, or takes too long."""
     until_s = time.monotonic() + UP_WITHIN_S
     while time.monotonic() < until_s:
         if process.poll() is not None:
@@ -93,4 +109,8 @@ def _not_up(log: Path, offset: int, code: int) -> Failure:
         file.seek(offset)
         lines = file.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
     said = "".join(f"\n  {line}" for line in lines)
-    return Failure("start_failed", f"It did not come up (exit code {code}).{said}", exit_code=code)
+    return Failure(
+        "start_failed",
+        f"It did not come up: it {how_it_ended(code)}.{said}",
+        exit_code=USAGE if code == USAGE else FAILED,
+    )

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from recollect.cli.failures import FAILED, USAGE, Failure
 from recollect.cli.output import clean, err, out
-from recollect.cli.up.programs import COMPANIONS, Companion, Orchestrator
+from recollect.cli.up.programs import COMPANIONS, Companion, Orchestrator, log_path
 from recollect.cli.up.supervisor import Program, StartFailed, Supervisor
 from recollect.cli.up.table import process_table
 from recollect.cli.up.welcome import welcome
@@ -83,7 +83,8 @@ def _say(message: str, style: str = "") -> None:
 async def keep_up(
     settings: Settings, folder: Path, config: str | None, without: Collection[str] = ()
 ) -> None:
-    """Run everything until SIGINT, SIGTERM or SIGHUP. Raises Failure if it cannot start."""
+    """Run everything until SIGINT, SIGTERM or SIGHUP, unless that is ignored. Raises Failure if it
+    cannot start."""
     keep_to_owner()
     orchestrator = Orchestrator(settings, folder, config)
     companions = [Companion(n, orchestrator, config) for n in COMPANIONS if n not in without]
@@ -91,10 +92,12 @@ async def keep_up(
     held = DataFolder(folder, UP)
     narrator = Narrator(orchestrator, companions)
     programs = [orchestrator.program(), *(one.program() for one in companions)]
-    supervisor = Supervisor(programs, narrator)
+    supervisor = Supervisor(programs, narrator, own_log=log_path(folder, UP))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, supervisor.stop)
+        # Under nohup the end of the terminal is to end nothing.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, supervisor.stop)
     greeting = asyncio.create_task(_greet(supervisor, narrator, held, orchestrator, companions))
     try:
         with _shown(supervisor, orchestrator, companions):

@@ -107,7 +107,10 @@ class Supervisor:
         *,
         backoff: Backoff | None = None,
         randomness: random.Random | None = None,
+        own_log: Path | None = None,
     ) -> None:
+        """`own_log`: takes what this process itself writes, and is bounded with the others."""
+        self._own_log = own_log
         self.standings = [Standing(program) for program in programs]
         self._listener = listener
         self._backoff = backoff or Backoff()
@@ -214,6 +217,8 @@ class Supervisor:
 
     async def _bound_logs(self) -> None:
         paths = {standing.program.log_path for standing in self.standings}
+        if self._own_log is not None:
+            paths.add(self._own_log)
         while True:
             await asyncio.to_thread(_bound_all, paths)
             await asyncio.sleep(LOGS_LOOK_S)
@@ -231,6 +236,8 @@ def _bound_all(paths: Iterable[Path]) -> None:
 async def _start(program: Program, lifeline: int) -> tuple[asyncio.subprocess.Process, int]:
     """The started process, and where in the log it begins to write."""
     with program.log_path.open("ab") as log:
+        # Asked before: the process moves the place in the file, which it shares.
+        offset = log.tell()
         process = await asyncio.create_subprocess_exec(
             *program.command(),
             stdin=lifeline,
@@ -239,7 +246,7 @@ async def _start(program: Program, lifeline: int) -> tuple[asyncio.subprocess.Pr
             # Ctrl-C in a terminal goes to every process of the group; this one is ours to stop.
             process_group=0,
         )
-        return process, log.tell()
+        return process, offset
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

@@ -35,10 +35,11 @@ class Health:
         self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """Say from now on that nothing is served."""
+        """Say for the last time how it is: nothing is served from now on."""
         if self._watching is not None:
             self._watching.cancel()
         self._say(NOT_SERVING)
+        self.servicer.end()
 
     async def _watch(self) -> None:
         while True:

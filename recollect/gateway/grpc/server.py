@@ -7,7 +7,6 @@ from typing import Any
 
 import grpc
 import grpc.aio
-import structlog
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 from grpc_reflection.v1alpha.reflection import aio as aio_reflection
@@ -29,8 +28,6 @@ from recollect.gateway.grpc.watching import BoundedReflection, OpenStreams
 from recollect.gateway.shares import Shares
 from recollect.protocol.operations import REGISTRY
 from recollect.web.listening import AddressTaken
-
-log = structlog.get_logger()
 
 SERVICE_NAME = f"{PACKAGE}.{SERVICE}"
 SECTION = "gateway"

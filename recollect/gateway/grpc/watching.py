@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from recollect.gateway.admission import RETRY_AFTER_MS
 from recollect.gateway.grpc.calls import refuse
-from recollect.protocol.errors import Overloaded
+from recollect.protocol.errors import Overloaded, ShuttingDown
 
 UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
@@ -24,6 +24,10 @@ class OpenStreams:
     def __init__(self, streams_max: int) -> None:
         self._streams_max = streams_max
         self._streams = 0
+        # Those that read what is asked next, and would do so for ever.
+        self._reading: set[asyncio.Task[Any]] = set()
+        self.ended = False
+        """Whether nobody is told anything more."""
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
@@ -39,6 +43,27 @@ class OpenStreams:
         finally:
             self._streams -= 1
 
+    @contextmanager
+    def until_ended(self) -> Iterator[None]:
+        """Raises ShuttingDown inside, once that is so."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._reading.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self.ended or task.uncancel():
+                raise
+            raise ShuttingDown("The gateway is shutting down: ask another.") from None
+        finally:
+            self._reading.discard(task)
+
+    def end(self) -> None:
+        """They have no end of their own, and would hold up that of the server."""
+        self.ended = True
+        for task in self._reading:
+            task.cancel()
+
 
 class BoundedReflection:
     """Reflection for so many at once."""
@@ -49,10 +74,10 @@ class BoundedReflection:
 
     async def answer(self, requests: Any, context: Any) -> AsyncIterator[Any]:
         try:
-            with self._streams.one_more():
+            with self._streams.one_more(), self._streams.until_ended():
                 async for answer in self._servicer.ServerReflectionInfo(requests, context):
                     yield answer
-        except Overloaded as error:
+        except (Overloaded, ShuttingDown) as error:
             await refuse(context, error)
 
 
@@ -71,6 +96,11 @@ class BoundedHealth(health_pb2_grpc.HealthServicer):
             self._statuses[service] = status
             self._changed.set()
             self._changed = asyncio.Event()
+
+    def end(self) -> None:
+        """Let those who watch go, once they know what was said last."""
+        self._streams.end()
+        self._changed.set()
 
     async def Check(self, request: Any, context: Any) -> Any:
         status = self._statuses.get(request.service)
@@ -93,4 +123,7 @@ class BoundedHealth(health_pb2_grpc.HealthServicer):
             if status != told:
                 await context.write(health_pb2.HealthCheckResponse(status=status))
                 told = status
-            await changed.wait()
+            elif self._streams.ended:
+                return
+            else:
+                await changed.wait()

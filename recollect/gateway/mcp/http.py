@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from recollect.config.gateway import GatewaySettings
+from recollect.gateway.admission import Admission
 from recollect.gateway.asking import Backend
 from recollect.gateway.callers import Doorman
 from recollect.gateway.mcp.calling import Calling
@@ -33,12 +34,10 @@ from recollect.gateway.rest.problems import Refusal, headers_of, status_of
 from recollect.gateway.rest.reading import Bodies, CallerGone
 from recollect.gateway.shares import Shares, caller_of
 from recollect.protocol.errors import RecollectError, UnknownOperation
-from recollect.web.hosts import LOOPBACK_NAMES, name_of
 
 # A stream on which nothing ever comes would take a connection of each client all the time, and the
 # end of the gateway would wait for all of them.
 NOTHING_TOLD: Final = "Nothing is told here but answers: there is no stream to GET, only POST."
-ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})
 
 
 class Endpoint:
@@ -48,9 +47,16 @@ class Endpoint:
     answers only to the key that opened it.
     """
 
-    def __init__(self, backend: Backend, doorman: Doorman, settings: GatewaySettings) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        doorman: Doorman,
+        admission: Admission,
+        settings: GatewaySettings,
+    ) -> None:
         self._backend = backend
         self._doorman = doorman
+        self._admission = admission
         self._bodies = Bodies(settings.body_bytes_max, settings.read_s)
         places = Shares(
             settings.mcp_sessions_max,
@@ -67,7 +73,9 @@ class Endpoint:
             app=server,
             # Nothing is told before the answer, so one body is enough for it.
             json_response=True,
-            security_settings=security_of(settings),
+            # The guard of the gateway has looked at names and origins, and knows more of them than
+            # can be listed.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             session_idle_timeout=settings.mcp_idle_s,
             max_request_body_size=settings.body_bytes_max,
             max_sessions=settings.mcp_sessions_max,
@@ -84,22 +92,26 @@ class Endpoint:
             speaker = saying.speaker_of(sent, self._doorman, saying.request_id_of(sent))
             if scope["method"] == "GET":
                 raise Refusal(UnknownOperation(NOTHING_TOLD), 405, (b"allow", b"POST, DELETE"))
+            self._admission.check_room()
             caller = None
             if opens_session(Headers(scope=scope)):
                 # A session takes room: nobody gets one for a key that is none.
                 client = scope.get("client")
-                caller = await caller_of(self._backend, speaker, client[0] if client else "")
+                with self._admission.one_more():
+                    caller = await caller_of(self._backend, speaker, client[0] if client else "")
             if scope["method"] == "POST":
                 # Nothing is begun, and no session opened, before all of it is there.
                 body = await self._bodies.read(sent, receive)
                 if (asked := self._plain.read(scope["headers"], body)) is not None:
                     if self._plain.knows(asked):
-                        await send_plain(send, await self._plain.answer(asked, speaker))
+                        with self._admission.one_more():
+                            answer = await self._plain.answer(asked, speaker)
+                        await send_plain(send, answer)
                         return
                     send = self._plain.learning(asked, send)
                 receive = again(body, receive)
-            if caller is not None:
-                self._sessions.begin(caller)
+            # Only what is there as a whole takes a place: who is slow to send it keeps nobody out.
+            self._admission.begin()
         except RecollectError as error:
             await refused(error)(scope, receive, send)
             return
@@ -113,7 +125,10 @@ class Endpoint:
         heard: dict[str, Any] = {**scope, SPEAKER_IN_SCOPE: speaker}
         if speaker.bearer is not None:
             heard["user"] = holder_of(speaker.bearer)
-        await self._in_session(caller, sent.get(SESSION_ID), heard, receive, Heard(send))
+        try:
+            await self._in_session(caller, sent.get(SESSION_ID), heard, receive, Heard(send))
+        finally:
+            self._admission.leave()
 
     async def _in_session(
         self,
@@ -124,6 +139,12 @@ class Endpoint:
         heard: Heard,
     ) -> None:
         """Answer within a session, or in one that is opened for a caller."""
+        if caller is not None:
+            try:
+                self._sessions.begin(caller)
+            except RecollectError as error:
+                await refused(error)(scope, receive, heard.send)
+                return
         try:
             await self._manager.handle_request(scope, receive, heard.send)
         finally:
@@ -138,23 +159,11 @@ class Endpoint:
                 self._sessions.use(session_id)
 
 
-def make_endpoint(backend: Backend, doorman: Doorman, settings: GatewaySettings) -> Endpoint:
+def make_endpoint(
+    backend: Backend, doorman: Doorman, admission: Admission, settings: GatewaySettings
+) -> Endpoint:
     """The endpoint; `running()` must be entered around the time that it is asked."""
-    return Endpoint(backend, doorman, settings)
-
-
-def security_of(settings: GatewaySettings) -> TransportSecuritySettings:
-    """What the transport itself lets through, behind the guard of the gateway: the names and
-    origins that it was told, as far as they can be listed."""
-    own = {*LOOPBACK_NAMES, name_of(settings.host), settings.host.strip("[]").lower()}
-    names = sorted(own | {name.lower() for name in settings.hosts_allowed})
-    spelled = [f"[{name}]" if ":" in name else name for name in names if name]
-    return TransportSecuritySettings(
-        # Bound to every address it has names that cannot be listed; the guard knows them.
-        enable_dns_rebinding_protection=settings.host.strip("[]") not in ANY_ADDRESS,
-        allowed_hosts=[form for name in spelled for form in (name, f"{name}:*")],
-        allowed_origins=list(settings.origins_allowed),
-    )
+    return Endpoint(backend, doorman, admission, settings)
 
 
 def opens_session(headers: Headers) -> bool:

@@ -136,7 +136,9 @@ class Rest:
         if route is None:
             await _wrong_method(asked, found.targets, told, send)
             return
-        if route.streams and streaming.is_wanted(asked.headers.get(b"accept")):
+        # A HEAD has no body, and a stream would never come to its end.
+        may_stream = route.streams and asked.method == "GET"
+        if may_stream and streaming.is_wanted(asked.headers.get(b"accept")):
             self._admission.count(caller)
             wanted = self._bind_stream(route, asked, found.values)
             reader = await caller_of(self._backend, speaker, asked.caller)

@@ -16,7 +16,12 @@ from recollect.protocol.own_namespaces import HEALTH_NAMESPACE
 
 WAYS = {"recall": "Recall", "words": "By words", "meaning": "By meaning"}
 SHOWN_MAX = 20
-NOT_OUR_OWN = {"namespace": {"ne": HEALTH_NAMESPACE}}
+NOT_OUR_OWN: dict[str, Any] = {
+    "AND": [
+        {"namespace": {"ne": HEALTH_NAMESPACE}},
+        {"NOT": {"namespace": {"contains": f"{HEALTH_NAMESPACE}:"}}},
+    ]
+}
 """A canary lives for a moment, and is nobody's memory."""
 
 

@@ -176,6 +176,21 @@ def test_it_tells_every_problem_of_the_configuration(alone: CommandLine) -> None
     assert any("storage.readers" in message for message in messages)
 
 
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("redis://host:abc/0", {"config": "fail"}),
+        ("redis://127.0.0.1:1/?socket_timeout=soon", {"redis": "warn"}),
+    ],
+)
+def test_an_address_of_redis_that_is_none_is_a_finding(
+    alone: CommandLine, url: str, found: dict[str, str]
+) -> None:
+    answer = alone("doctor", "--json", RECOLLECT_REDIS_URL=url)
+    assert found.items() <= states(answer).items()
+    assert "Traceback" not in answer.err
+
+
 def test_a_model_that_is_not_installed_deserves_a_look(alone: CommandLine) -> None:
     local = {"RECOLLECT_EMBEDDING_PROVIDER": "local", "RECOLLECT_MODELS": str(alone.folder)}
     [model] = [

@@ -6,12 +6,15 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from recollect.protocol import key_files
 from recollect.protocol.errors import Unauthenticated
 from tests.harness.ports import free_port
+from tests.harness.postgres import bare_database
 from tests.harness.processes import ASK_FOR_KEYS, OrchestratorProcess
+from tests.harness.storages import VARIABLE
 from tests.system.cli.commands import CommandLine, Up
 
 
@@ -122,11 +125,51 @@ def test_what_is_asked_wrongly_makes_nothing(offline: CommandLine) -> None:
     assert offline("keys", "list", "--data", "data", "--json").json()["count"] == 0
 
 
+def test_a_grant_that_is_refused_leaves_no_key(offline: CommandLine) -> None:
+    long = ("--grant", f"user:{'x' * 5000}=write")
+    answer = offline("keys", "new", "alice", "--grant", "user=read", *long, "--data", "data")
+    assert (answer.code, "limit_exceeded" in answer.err) == (1, True), answer
+    assert not (offline.folder / "alice.key").exists()
+    [left] = offline("keys", "list", "--data", "data", "--json").json()["identities"]
+    assert left["revoked_at"] and not left["grants"]
+    assert offline("keys", "new", "alice", "--grant", "user=read", "--data", "data").code == 0
+
+
 def test_where_nothing_runs_and_no_folder_is_there_none_is_made(alone: CommandLine) -> None:
     answer = alone("keys", "new", "alice")
     assert answer.code == 1
     assert "(unreachable)" in answer.err
     assert list(alone.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "asked", [("list",), ("grant", "alice", "user", "read"), ("revoke", "alice")]
+)
+def test_a_folder_that_is_misspelt_is_not_made(
+    offline: CommandLine, asked: tuple[str, ...]
+) -> None:
+    answer = offline("keys", *asked, "--data", "typo")
+    assert answer.code == 1
+    assert "There is no store in typo" in answer.err and "(not_found)" in answer.err
+    assert list(offline.folder.iterdir()) == []
+
+
+def test_of_an_endpoint_and_a_folder_none_is_chosen(
+    keyed: OrchestratorProcess, offline: CommandLine
+) -> None:
+    refused = offline("keys", "revoke", "alice", "--endpoint", keyed.endpoint, "--data", "data")
+    assert refused.code == 2
+    assert "Give one of them" in refused.err
+
+
+def test_keys_do_not_change_a_database_that_others_may_serve(offline: CommandLine) -> None:
+    env = {VARIABLE: bare_database()}
+    assert offline("keys", "new", "alice", "--data", "data", **env).code == 0
+    with psycopg.connect(env[VARIABLE], autocommit=True) as connection:
+        connection.execute("DELETE FROM schema_migrations WHERE number > 1")
+        for asked in (("list",), ("new", "bob")):
+            answer = offline("keys", *asked, "--data", "data", "--json", **env)
+            assert (answer.code, answer.json()["error"]["code"]) == (1, "schema")
 
 
 def test_a_bad_key_file_is_a_clear_error(alone: CommandLine) -> None:

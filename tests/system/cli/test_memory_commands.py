@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import signal
 import subprocess
 import sys
@@ -95,6 +96,30 @@ def test_an_end_that_fits_several_ids_is_refused(
     pytest.fail("no two ids of 4,000 ended alike")
 
 
+def test_the_end_of_an_old_id_is_found_behind_many_that_contain_it(
+    recollect: CommandLine, orchestrator: OrchestratorProcess
+) -> None:
+    old, newer = "01900000-0000-7000-8000-00000000beef", "01910000-0000-7000-8000-00000001beef"
+    between = [f"0190{n:04x}-0000-7000-beef-000000000000" for n in range(1, 151)]
+    with orchestrator.client() as client:
+        client.add_memory("A memory.")
+        exported = client.export_records()["records"]
+
+        def take_in(*ids: str) -> None:
+            text = json.dumps(exported)
+            [memory_id] = {one["id"] for one in exported if one["kind"] == "memory"}
+            records = [one for new in ids for one in json.loads(text.replace(memory_id, new))]
+            assert client.import_records(records)["added"] == len(ids)
+
+        take_in(old, *between)
+        found = recollect("get", "beef", "--json").json()
+        assert found["memory"]["id"] == old, found
+        take_in(newer)
+        refused = recollect("get", "beef", "--json")
+    assert refused.json()["error"]["code"] == "ambiguous_id"
+    assert "2 ids end in beef" in refused.json()["error"]["message"]
+
+
 def test_search_finds_by_words_and_by_meaning(recollect: CommandLine) -> None:
     memory_id = added(recollect, "The database migration runs at night.", "--type", "semantic")
     added(recollect, "Lunch is at noon.")
@@ -167,6 +192,20 @@ def test_stored_text_cannot_command_the_terminal(recollect: CommandLine) -> None
     for shown in (recollect("list").out, recollect("get", memory_id).out):
         assert "[bold]no markup[/bold]" in shown
         assert "\x1b" not in shown and "\x07" not in shown
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(
+    recollect: CommandLine, orchestrator: OrchestratorProcess
+) -> None:
+    with orchestrator.client(agent_id="crew[planner]") as client:
+        memory_id = client.add_memory("Agreed.")["memory_id"]
+    with orchestrator.client(agent_id="bot[/x]") as client:
+        client.update_memory(memory_id, {"content": "Agreed again."})
+        client.forget_source("nobody", dry_run=False)
+    shown = recollect("history", memory_id)
+    assert shown.code == 0, shown
+    assert "crew[planner]" in shown.out and "bot[/x]" in shown.out
+    assert recollect("runs").code == 0
 
 
 @pytest.mark.parametrize(

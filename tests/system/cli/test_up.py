@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from recollect import MemoryClient
-from recollect.orchestrator.data_folder import DataFolder
+from recollect.orchestrator.data_folder import DataFolder, holder_of
 from tests.harness.ports import free_port
 from tests.harness.processes import OrchestratorProcess
-from tests.system.cli.commands import ENDS_WITHIN_S, CommandLine, Up, wait_for
+from tests.system.cli.commands import ENDS_WITHIN_S, RECOLLECT, CommandLine, Up, wait_for
 
 
 def test_it_says_where_everything_is_and_what_to_try(up: Up) -> None:
@@ -83,6 +86,23 @@ def test_it_stops_cleanly_and_leaves_no_child(up: Up, number: signal.Signals) ->
     assert up.wait_ended() == 0, up.output()
     assert not child.is_running()
     assert '"action": "stop"' in (up.data / "logs" / "orchestrator.log").read_text()
+
+
+def test_under_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        # What a process ignores, those that it starts ignore as well.
+        up = Up(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        up.wait_ready().signal(signal.SIGHUP)
+        assert up.recollect("ping").code == 0
+        assert "Stopping" not in up.output()
+        up.signal(signal.SIGTERM)
+        assert up.wait_ended() == 0
+    finally:
+        up.close()
 
 
 def test_ctrl_c_while_a_restart_is_pending_stops_too(up: Up) -> None:
@@ -209,6 +229,59 @@ def test_detached_it_runs_on_its_own_until_it_is_brought_down(tmp_path: Path) ->
     assert again.code == 0 and "Nothing runs" in again.err
     with OrchestratorProcess(data) as process, process.client() as client:
         assert client.get_memory(stored)["memory"]["content"] == "Kept."
+
+
+@contextmanager
+def detaching(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
+    """`up --detach` while it waits for a health manager that has no port, the process that it
+    started, and the folder."""
+    recollect, data = CommandLine(tmp_path, f"tcp://127.0.0.1:{free_port()}"), tmp_path / "data"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        env = {"RECOLLECT_HEALTH_PORT": str(taken.getsockname()[1])}
+        quiet = ("--without", "scheduler", "--without", "gateway")
+        assert recollect.endpoint is not None
+        bind = ("--data", str(data), "--bind", recollect.endpoint)
+        waiting = subprocess.Popen(
+            [*RECOLLECT, "up", "--detach", *bind, *quiet],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=recollect.environment(**env),
+        )
+        log = data / "logs" / "orchestrator.log"
+        wait_for(lambda: log.exists() and '"action": "ready"' in log.read_text(), lambda: "")
+        holder = holder_of(data, "up")
+        assert holder is not None
+        try:
+            yield waiting, int(holder), data
+        finally:
+            waiting.kill()
+            recollect("down", "--data", data)
+
+
+def test_ctrl_c_while_it_detaches_stops_what_it_started(tmp_path: Path) -> None:
+    with detaching(tmp_path) as (waiting, pid, data):
+        waiting.send_signal(signal.SIGINT)
+        _, said = waiting.communicate(timeout=ENDS_WITHIN_S)
+        assert waiting.returncode == 130
+        assert f"Stopping it again (process {pid})" in said
+        assert holder_of(data, "up") is None
+
+
+@pytest.mark.parametrize(
+    ("number", "how"),
+    [(signal.SIGTERM, "ended with exit code 0"), (signal.SIGKILL, "was ended by SIGKILL")],
+)
+def test_what_ends_before_it_is_up_is_a_failed_start_however_it_ended(
+    tmp_path: Path, number: signal.Signals, how: str
+) -> None:
+    with detaching(tmp_path) as (waiting, pid, _):
+        os.kill(pid, number)
+        _, said = waiting.communicate(timeout=ENDS_WITHIN_S)
+        assert (waiting.returncode, how in said) == (1, True), said
 
 
 def test_detached_a_start_that_fails_says_why(tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ import grpc
 import pytest
 import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from recollect.gateway.process import DRAIN_S_MAX
 from recollect.protocol import errors
 from tests.harness.gateways import GatewayProcess
 from tests.harness.grpc_calling import CALLED_WITHIN_S, GrpcCaller
 from tests.harness.grpc_gateways import calling, channel_to, gateway_of
 from tests.harness.processes import OrchestratorProcess
+from tests.system.gateway.test_grpc_open_streams import kept_open
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -68,6 +71,28 @@ def test_what_is_under_way_is_answered_before_the_end(
         waiting.join(CALLED_WITHIN_S)
         assert [a["changes"][0]["subject"] for a in answers] == [memory_id]  # type: ignore[index]
     assert gateway.wait_ended() == 0
+
+
+def test_who_watches_or_asks_what_there_is_does_not_hold_up_its_end(
+    gateway: GatewayProcess,
+) -> None:
+    with channel_to(gateway) as channel:
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        watched = health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
+        assert next(watched).status == SERVING
+        reflection: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        over = threading.Event()
+        asked = reflection_pb2.ServerReflectionRequest(list_services="")
+        answers = reflection.ServerReflectionInfo(kept_open(asked, over))
+        next(answers)
+        begun_s = time.monotonic()
+        assert gateway.stop() == 0
+        assert time.monotonic() - begun_s < DRAIN_S_MAX / 2
+        assert [told.status for told in watched] == [NOT_SERVING]
+        with pytest.raises(grpc.RpcError) as caught:
+            next(answers)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        over.set()
 
 
 @pytest.fixture

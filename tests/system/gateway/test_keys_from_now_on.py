@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -43,6 +44,22 @@ def test_who_was_let_in_without_a_key_does_not_go_on_with_ours(tmp_path: Path) -
         told = list(lines)
         assert "event: error" in told and SECRET not in str(told)
         assert '"code":"unauthenticated"' in str(told)
+
+
+def test_a_key_file_that_is_exchanged_just_now_is_looked_at_again(tmp_path: Path) -> None:
+    process = OrchestratorProcess(tmp_path / "data")
+    with process, GatewayProcess(process.data) as gateway, gateway.client() as http:
+        key, word = process.local_key.read_bytes(), process.data / "orchestrator.json"
+        process.local_key.write_text("half of a ke")
+        announced = json.loads(word.read_bytes())
+        word.write_text(json.dumps({**announced, "keys": True}))
+        wait_for(lambda: '"action": "follow"' in gateway.log(), gateway.log)
+        process.local_key.write_bytes(key)
+        assert process.stop() == 0
+        process.env[ASK_FOR_KEYS] = "true"
+        process.start()
+        wait_for(lambda: http.get("/health/ready").status_code == 200, gateway.log)
+        assert http.get("/v1/ping").status_code == 401
 
 
 def begun(gateway: GatewayProcess) -> socket.socket:

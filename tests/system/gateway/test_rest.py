@@ -177,6 +177,9 @@ def test_a_head_is_the_get_without_its_body(http: httpx.Client) -> None:
     path = f"/v1/memories/{add(http)}"
     head = http.head(path)
     assert head.status_code == 200 and not head.content and head.headers["etag"] == '"1"'
+    changes = http.head("/v1/changes", headers=STREAM)
+    assert changes.status_code == 200 and not changes.content
+    assert changes.headers["content-type"] == "application/json"
 
 
 def test_a_large_answer_is_zipped_for_who_takes_that(gateway: GatewayProcess) -> None:

@@ -17,6 +17,7 @@ from recollect.cli.agents import (
     pattern_views,
     working_views,
 )
+from recollect.cli.output import PLAIN
 
 THEN = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
 SLY = "[bold]plain[/bold] \x1b[31mred\x07"
@@ -27,7 +28,11 @@ ID = "00000000-0000-7000-8000-000012345678"
 def screen(monkeypatch: pytest.MonkeyPatch) -> Console:
     """A screen of 80 columns that keeps what it shows."""
     console = Console(
-        width=80, highlight=False, emoji=False, force_terminal=True, color_system=None, record=True
+        width=80,
+        force_terminal=True,
+        color_system=None,
+        record=True,
+        **PLAIN,  # type: ignore[arg-type]
     )
     views = (blocks, context_views, operational_views, working_views)
     for module in (*views, memory_views):

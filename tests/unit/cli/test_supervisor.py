@@ -108,6 +108,22 @@ def test_a_program_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> No
     assert (tmp_path / "sample.log").read_text() == "no\n"
 
 
+def test_what_a_quick_program_wrote_is_found_behind_its_beginning(tmp_path: Path) -> None:
+    async def is_ready(pid: int) -> bool:
+        return False
+
+    quick = Program("quick", lambda: ("echo", "why"), tmp_path / "quick.log", is_ready, 10.0)
+
+    async def offset() -> int:
+        before = quick.log_path.stat().st_size if quick.log_path.exists() else 0
+        with pytest.raises(StartFailed) as failed:
+            await Supervisor([quick], Notes(), backoff=QUICK).run()
+        return failed.value.log_offset - before
+
+    # It may be quicker than whoever starts it, or not.
+    assert [asyncio.run(offset()) for _ in range(20)] == [0] * 20
+
+
 def test_what_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
     async def scenario() -> Notes:
         notes = Notes()
@@ -190,6 +206,27 @@ def test_what_is_not_essential_is_tried_again_and_stops_nobody(tmp_path: Path) -
 
     ended = "ended with exit code 3"
     assert asyncio.run(scenario()).told[:2] == [f"ended 1: {ended}", f"ended 2: {ended}"]
+
+
+def test_what_the_supervisor_itself_writes_is_bounded_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "up.log"
+    own.write_text("Long. " * 100)
+    monkeypatch.setattr(log_files.bound, "__defaults__", (50,))
+
+    async def run() -> None:
+        sample = program(tmp_path, "time.sleep(60)")
+        supervisor = Supervisor([sample], Notes(), backoff=QUICK, own_log=own)
+        running = asyncio.create_task(supervisor.run())
+        async with asyncio.timeout(WITHIN_S):
+            while own.stat().st_size:
+                await asyncio.sleep(0.01)
+        supervisor.stop()
+        await running
+
+    asyncio.run(run())
+    assert log_files.older(own).read_text() == "Long. " * 100
 
 
 def test_a_log_that_grows_too_long_moves_aside_while_it_is_written(tmp_path: Path) -> None:

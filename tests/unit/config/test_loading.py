@@ -171,6 +171,8 @@ def test_an_override_may_be_a_value_a_path_or_text_to_be_read() -> None:
         ("redis.url", "embedded"),
         ("redis.url", "redis://127.0.0.1:6379/0"),
         ("redis.url", "unix:///run/redis.sock"),
+        ("redis.url", "rediss://me:secret@cache"),
+        ("health.webhook_url", "https://me:secret@hooks.example:8443/alerts?to=x"),
     ],
 )
 def test_addresses_of_every_known_form_are_taken(dotted: str, address: str) -> None:
@@ -387,6 +389,13 @@ def test_an_unknown_or_wrong_override_is_refused() -> None:
         ("storage.url", "mysql://db/x", "must be `sqlite` or begin with `postgresql://`"),
         ("redis.url", "redis://", "must be `off`, `embedded`, or an address"),
         ("redis.url", "embeded", "did you mean `embedded`?"),
+        ("redis.url", "redis://host:abc/0", "a port in it must be a number"),
+        ("redis.url", "redis://host:70000", "a port in it must be a number"),
+        ("health.webhook_url", "hooks.example/x", "must begin with `http://` or `https://`"),
+        ("health.webhook_url", "https://hooks.example/x\n", "an end of a line"),
+        ("health.webhook_url", "https://hooks.example:x/", "needs a host, and a port"),
+        ("health.webhook_url", "https://hooks.example:99999/", "needs a host, and a port"),
+        ("health.webhook_url", "https:///x", "needs a host"),
     ],
 )
 def test_an_address_of_unknown_form_is_refused(dotted: str, address: str, said: str) -> None:

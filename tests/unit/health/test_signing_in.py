@@ -31,6 +31,15 @@ def test_a_cookie_holds_for_its_time_and_cannot_be_made_up() -> None:
         assert not doorkeeper().knows(forged)
 
 
+def test_who_signed_out_is_out_on_every_page_that_is_still_open() -> None:
+    keeper = doorkeeper()
+    opened, other = ({"cookie": f"{COOKIE}={keeper.new_cookie()}"} for _ in range(2))
+    assert keeper.may_change(opened)
+    keeper.sign_out(opened)
+    assert not keeper.may_change(opened)
+    assert keeper.may_change(other)
+
+
 @pytest.mark.parametrize(
     ("host", "headers", "views", "changes"),
     [
@@ -40,6 +49,12 @@ def test_a_cookie_holds_for_its_time_and_cannot_be_made_up() -> None:
         ("0.0.0.0", {"authorization": "Bearer wrong"}, False, False),
         ("0.0.0.0", {"authorization": "bearer s3cret"}, True, True),
         ("0.0.0.0", {"cookie": f"a=b; {COOKIE}={doorkeeper().new_cookie()}"}, True, True),
+        (
+            "0.0.0.0",
+            {"cookie": f'prefs={{"a":1}}; {COOKIE}={doorkeeper().new_cookie()}; b'},
+            True,
+            True,
+        ),
         ("10.0.0.1", {"cookie": f"{COOKIE}=s3cret"}, False, False),
     ],
 )

@@ -25,15 +25,17 @@ Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Echo:
-    """Answers with the headers that it was given, or with much more than anybody reads at once."""
+    """Answers with the headers that it was given, or with much more than anybody reads at once; at
+    once, or when all of the body is here."""
 
     def __init__(self) -> None:
         self.received_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        while (message := await receive()).get("more_body"):
-            self.received_bytes += len(message["body"])
-        self.received_bytes += len(message.get("body", b""))
+        if scope["path"] != "/at-once":
+            while (message := await receive()).get("more_body"):
+                self.received_bytes += len(message["body"])
+            self.received_bytes += len(message.get("body", b""))
         much = scope["path"] == "/much"
         body = bytes(ANSWER_BYTES) if much else repr(scope["headers"]).encode()
         length = [(b"content-length", str(len(body)).encode())]
@@ -41,13 +43,19 @@ class Echo:
         await send({"type": "http.response.body", "body": body})
 
 
-def serving(use: Callable[[Line, Server, Echo], Awaitable[None]]) -> None:
+def serving(use: Callable[[Line, Server, Echo], Awaitable[None]], idle_s: int = 5) -> None:
     """Serve while a connection is used."""
 
     async def main() -> None:
         echo = Echo()
         config = uvicorn.Config(
-            echo, http=BoundedHttp, ws="none", lifespan="off", log_config=None, access_log=False
+            echo,
+            http=BoundedHttp,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_keep_alive=idle_s,
         )
         server = Server(config)
         with listen(HOST, 0, section="test") as listening:
@@ -122,6 +130,40 @@ def test_many_requests_at_once_are_no_long_head() -> None:
         writer.write(one * 100 + b"GET / HTTP/1.1\r\n")
         for _ in range(100):
             assert (await reader.readuntil(b"]")).startswith(b"HTTP/1.1 200")
+
+    serving(use)
+
+
+@pytest.mark.parametrize(
+    ("asked", "more"),
+    [
+        (CHUNKED.replace(b" / ", b" /at-once "), b"1"),
+        (b"POST /at-once HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", b"x"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\r\n"),
+    ],
+    ids=["rest of chunks", "rest of a body", "empty line"],
+)
+def test_what_comes_behind_an_answer_and_is_no_request_holds_no_connection(
+    asked: bytes, more: bytes
+) -> None:
+    async def use(line: Line, server: Server, echo: Echo) -> None:
+        reader, writer = line
+        writer.write(asked)
+        assert (await reader.readuntil(b"]")).startswith(b"HTTP/1.1 200")
+        writer.write(more)
+        assert await reader.read() == b""
+        await until(lambda: not server.server_state.connections)
+
+    serving(use, idle_s=1)
+
+
+def test_who_is_answered_before_all_of_the_body_is_sent_may_ask_again() -> None:
+    async def use(line: Line, server: Server, echo: Echo) -> None:
+        reader, writer = line
+        for _ in range(2):
+            writer.write(CHUNKED.replace(b" / ", b" /at-once ") + b"2\r\nhi\r\n")
+            assert (await reader.readuntil(b"]")).startswith(b"HTTP/1.1 200")
+            writer.write(b"0\r\n\r\n")
 
     serving(use)
 

@@ -13,7 +13,7 @@ from recollect.health.dashboard.searching import Question
 from recollect.health.dashboard.visit import Visit
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import RecollectError
-from recollect.protocol.own_namespaces import HEALTH_NAMESPACE
+from recollect.protocol.own_namespaces import is_own
 
 PAGE = 100
 PAGES_MAX = 10
@@ -80,7 +80,7 @@ async def _all(visit: Visit) -> tuple[dict[str, int], bool] | RecollectError:
         counts |= {
             found["namespace"]: found["memories"]
             for found in page["namespaces"]
-            if found["namespace"] != HEALTH_NAMESPACE
+            if not is_own(found["namespace"])
         }
         cursor = page["cursor"]
         if cursor is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import httpx
@@ -217,6 +219,50 @@ def test_other_names_pages_and_bodies_are_refused_and_sessions_are_bounded(
         assert post(gateway, host="memory.example.org").status_code == 200
         assert post(gateway).status_code == 200
         assert post(gateway).status_code == 503
+
+
+def test_whatever_name_the_gateway_knows_itself_by_leads_to_mcp_as_well(
+    orchestrator: OrchestratorProcess,
+) -> None:
+    given = "memory.example.org"
+    env = MCP_ALONE | {"RECOLLECT_GATEWAY_HOSTS_ALLOWED": given}
+    with GatewayProcess(orchestrator.data, env=env) as gateway:
+        assert post(gateway, host="LOCALHOST:7333").status_code == 200
+        assert post(gateway, host=given, origin=f"https://{given}").status_code == 200
+        own = gateway.url.partition("//")[2]
+        assert post(gateway, host=own, origin=f"http://{own}").status_code == 200
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"], ids=["session", "plain"])
+def test_calls_beyond_those_that_may_be_in_work_are_told_to_come_again(
+    orchestrator: OrchestratorProcess, version: str
+) -> None:
+    env = MCP_ALONE | {
+        "RECOLLECT_GATEWAY_REQUESTS_MAX": "1",
+        "RECOLLECT_GATEWAY_TIMEOUT_S": "3",
+    }
+    params: dict[str, Any] = {"name": "recall", "arguments": {"query": "tea"}}
+    sent = {"mcp_protocol_version": version}
+    with GatewayProcess(orchestrator.data, env=env) as gateway:
+        if version == "2025-06-18":
+            sent["mcp_session_id"] = post(gateway).headers["mcp-session-id"]
+        else:
+            sent |= {"mcp_method": "tools/call", "mcp_name": "recall"}
+            names = {"clientInfo": {"name": "raw", "version": "1"}, "clientCapabilities": {}}
+            told = {"protocolVersion": version, **names}
+            params["_meta"] = {f"io.modelcontextprotocol/{key}": told[key] for key in told}
+        body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        assert post(gateway, body, **sent).status_code == 200
+        orchestrator.signal(signal.SIGSTOP)
+        with ThreadPoolExecutor(2) as both:
+            asked = [both.submit(post, gateway, body, **sent) for _ in range(2)]
+            # One waits for the orchestrator, and so the other is turned away at once.
+            first, late = (one.result() for one in as_completed(asked))
+        orchestrator.signal(signal.SIGCONT)
+        assert (first.status_code, first.json()["error"]["code"]) == (503, "overloaded")
+        assert int(first.headers["retry-after"]) >= 1
+        assert late.status_code == 200 and late.json()["result"]["isError"]
+        assert post(gateway, body, **sent).status_code == 200
 
 
 def test_a_session_that_nobody_uses_makes_room(orchestrator: OrchestratorProcess) -> None:
