@@ -13,9 +13,12 @@ from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from tests.contract.test_consolidation import HOME, add, filled, memory, state, texts
 from tests.contract.test_identities import journal
+from tests.contract.test_tiers import trip
 from tests.harness.worlds import World
 
 BAD = "web:evil.example"
+LONG_S = 12 * 365 * 86_400
+"""By then a memory of any tier has faded."""
 
 
 def by_agent(world: World, agent: str, operation: Any) -> Any:
@@ -222,6 +225,47 @@ def test_a_run_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
     run = world(ops.ForgetSource("gardener"))
     assert run["memory_ids"] == []
     assert memory(world, mine)["archived_at"] is not None
+
+
+def test_what_decay_summed_up_with_it_comes_back_without_it(world: World) -> None:
+    theirs = trip(world)
+    session = memory(world, theirs[0])["session_id"]
+    bad = "The hotel in Vienna has no breakfast and the train is always late."
+    written = ops.AddMemory(bad, namespace=HOME, memory_tier="medium")
+    mallory = Identity("mallory", Grants((Grant("user", "write"),)))
+    world(written, mallory, session=session)
+    world.clock.advance(LONG_S)
+    assert world(ops.FadeMemories(HOME))["summarised"] == len(theirs) + 1
+    [summary] = world(ops.ListMemories(namespace=HOME))["memories"]
+
+    run = world(ops.ForgetSource("mallory"))
+    assert (run["forgotten"], run["derived"], run["revived"]) == (1, 1, len(theirs))
+    assert not living(world, summary["id"])
+    assert texts(world) == sorted(memory(world, one)["content"] for one in theirs)
+    # They are there as if they had just been used, not to be summed up at once again.
+    assert world(ops.FadeMemories(HOME))["examined"] == 0
+
+
+def test_what_decay_moved_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
+    lamp = add(world, "The lamp is on", memory_tier="short")
+    roof = add(world, "The roof is new", memory_tier="long")
+    world.clock.advance(LONG_S)
+    by_agent(world, "keeper", ops.FadeMemories())
+    assert memory(world, lamp)["updated_by"] == memory(world, roof)["updated_by"] == "keeper"
+    assert world(ops.ForgetSource("keeper"))["run_id"] is None
+    assert memory(world, lamp)["memory_tier"] == "medium"
+    assert memory(world, roof)["archived_at"] is not None
+
+
+def test_what_decay_archived_for_its_own_sake_stays_archived(world: World) -> None:
+    roof = add(world, "The roof is new", memory_tier="long")
+    world.clock.advance(LONG_S)
+    assert world(ops.FadeMemories())["archived"] == 1
+    note = add(world, "There is a house with a roof", source=BAD)
+    for kind in ("derived_from", "replaces"):
+        world(ops.AddRelationship(note, roof, kind))
+    assert world(ops.ForgetSource(BAD))["memory_ids"] == [note]
+    assert memory(world, roof)["archived_at"] is not None
 
 
 def test_only_what_the_caller_may_write_is_taken_back(world: World) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from recollect.orchestrator.calls import Call
+from recollect.orchestrator.consolidation.runs import RUN_KINDS
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.protocol.operations import Consolidate
 
 DERIVED_FROM = "derived_from"
 REPLACES = "replaces"
@@ -30,16 +32,27 @@ MADE_FROM_ANY = """
 SELECT DISTINCT source_num FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks}) LIMIT ?
 """
-# What a run archived for one of some memories, and nobody else has touched since.
-STOOD_FOR = """
+KINDS = ", ".join(f"'{kind}'" for kind in sorted(RUN_KINDS))
+# What a run archived for one of some memories, and nobody else has touched since. It did so when it
+# wrote that one in the same run, or kept it as consolidation does: anybody may draw such a link to
+# what decay archived for its own sake.
+STOOD_FOR = f"""
 SELECT r.target_num, max(i.version_before), m.version
 FROM relationships r
 JOIN run_items i ON i.num = r.target_num AND i.action IN ('archived', 'summarised')
     AND i.undone = 0
 JOIN memories m ON m.num = r.target_num
-WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'replaces')
-    AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL
-    AND m.operation IN ('consolidate', 'migrate', 'undo')
+WHERE r.source_num IN ({{marks}})
+    AND (
+        r.relationship_type = 'derived_from' AND EXISTS (
+            SELECT 1 FROM run_items made
+            WHERE made.num = r.source_num AND made.run_id = i.run_id AND made.action = 'created'
+        )
+        OR r.relationship_type = 'replaces' AND EXISTS (
+            SELECT 1 FROM runs WHERE runs.id = i.run_id AND runs.kind = '{Consolidate.spec.name}'
+        )
+    )
+    AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL AND m.operation IN ({KINDS})
 GROUP BY r.target_num, m.version
 """
 MARKS_MAX = 500

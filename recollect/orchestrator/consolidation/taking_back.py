@@ -103,6 +103,8 @@ class TakingBack:
             except AlreadyExists:
                 return None
         target = self._drafting.refaded(row, target)
+        # Or what decay archived would be archived again at its next run.
+        target = self._drafting.with_time_left(target, call.now_us)
         return self._store.supersede(call, transaction, row, target, embedded)
 
 
