@@ -114,3 +114,17 @@ def test_a_name_is_that_name_whatever_is_in_it(
     write(path, "The brig sails at noon.")
     run_job(orchestrator, str(root))
     assert "at noon" in text_of(client, "project:odd")
+
+
+def test_a_root_may_be_given_from_the_home_of_the_user(
+    orchestrator: OrchestratorProcess,
+    client: MemoryClient,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = root / "home" / "ships.md"
+    client.index_document(write(path, "The brig sails at dawn."), namespace="project:home")
+    write(path, "The brig sails at noon.")
+    monkeypatch.setenv("HOME", str(root))
+    run_job(orchestrator, "~/home")
+    assert "at noon" in text_of(client, "project:home")

@@ -55,7 +55,7 @@ def _named(folders: tuple[str, ...]) -> Iterator[Place]:
 async def _known(work: Work) -> list[Place]:
     """The folders of known documents: of each namespace and root the innermost that holds them all,
     and there only files of the kinds that are known. What was never read in stays out."""
-    roots = [os.path.realpath(root) for root in work.settings.documents.roots]
+    roots = [os.path.realpath(os.path.expanduser(root)) for root in work.settings.documents.roots]
     sources: dict[tuple[str, str], list[str]] = {}
     cursor = None
     for _ in range(DOCUMENTS_MAX // PAGE):
