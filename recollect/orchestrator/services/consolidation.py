@@ -89,7 +89,7 @@ class ConsolidationService:
     @reads(Consolidate)
     async def consolidate(self, call: Call, operation: Consolidate) -> records.Consolidated:
         self._validator.namespace(operation.namespace)
-        limit = self._validator.page(operation.limit)
+        limit = operation.limit
         if not operation.dry_run:
             earlier = await self._running.earlier(call, operation)
             if earlier is not None:

@@ -63,7 +63,7 @@ class DecayService:
 
     @reads(FadeMemories)
     async def fade_memories(self, call: Call, operation: FadeMemories) -> records.MemoriesFaded:
-        limit = self._validator.page(operation.limit)
+        limit = operation.limit
         if operation.namespace is not None:
             self._validator.namespace(operation.namespace)
         scope = encode_json([operation.namespace]).decode()

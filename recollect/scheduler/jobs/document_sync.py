@@ -59,7 +59,7 @@ async def _known(work: Work) -> list[Place]:
     sources: dict[tuple[str, str], list[str]] = {}
     cursor = None
     for _ in range(DOCUMENTS_MAX // PAGE):
-        page = await work.call(ListDocuments(limit=PAGE, cursor=cursor))
+        page = await work.call(ListDocuments(limit=work.page(PAGE), cursor=cursor))
         for document in page["documents"]:
             source = document["source"]
             root = next((r for r in roots if source.startswith(r.rstrip("/") + "/")), None)

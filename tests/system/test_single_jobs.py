@@ -1,10 +1,11 @@
-"""The job that brings documents up to date, over a real connection: which files it reads."""
+"""Single jobs, as the scheduler runs them, over a real connection."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,12 +13,15 @@ from msgspec import structs
 
 from recollect import AsyncMemoryClient, MemoryClient
 from recollect.config import Settings
+from recollect.protocol.errors import LimitExceeded
 from recollect.protocol.records import JobRunRecord
-from recollect.scheduler.jobs import document_sync
-from recollect.scheduler.work import Work
+from recollect.scheduler.jobs import consolidation, decay, document_sync, retention, tier_migration
+from recollect.scheduler.work import Job, Work
 from tests.harness.processes import OrchestratorProcess
 
 TIME_LIMIT_S = 30.0
+PAGE_ITEMS_MAX = 20
+"""Less than what a job asks for by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +33,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def orchestrator(
     storage: str, tmp_path_factory: pytest.TempPathFactory, root: Path
 ) -> Iterator[OrchestratorProcess]:
-    env = {"RECOLLECT_DOCUMENTS_ROOTS": str(root)}
+    env = {
+        "RECOLLECT_DOCUMENTS_ROOTS": str(root),
+        "RECOLLECT_LIMITS_PAGE_ITEMS_MAX": str(PAGE_ITEMS_MAX),
+    }
     with OrchestratorProcess(tmp_path_factory.mktemp("synced") / "data", env=env) as process:
         yield process
 
@@ -49,7 +56,7 @@ def write(path: Path, text: str) -> str:
 def job_run() -> JobRunRecord:
     return {
         "job_run_id": uuid4().hex,
-        "job": document_sync.JOB.name,
+        "job": "job",
         "cause": "request",
         "run_status": "running",
         "dry_run": False,
@@ -66,27 +73,32 @@ def job_run() -> JobRunRecord:
     }
 
 
-def run_job(orchestrator: OrchestratorProcess, roots: str, **limits: int) -> None:
-    """Run the job as the scheduler does."""
+def run_job(orchestrator: OrchestratorProcess, job: Job, settings: Settings) -> dict[str, Any]:
+    """Run a job as the scheduler does; what it counted."""
+    limits = structs.replace(settings.limits, page_items_max=PAGE_ITEMS_MAX)
+    settings = structs.replace(settings, limits=limits)
 
-    async def run() -> None:
-        settings = Settings()
-        documents = structs.replace(settings.documents, roots=(roots,))
-        limited = structs.replace(settings.limits, **limits)
-        settings = structs.replace(settings, documents=documents, limits=limited)
+    async def run() -> dict[str, Any]:
         async with AsyncMemoryClient(orchestrator.endpoint) as client:
-            await document_sync.run(Work(client, job_run(), settings, TIME_LIMIT_S))
+            work = Work(client, job_run(), settings, TIME_LIMIT_S)
+            await job.run(work)
+            return work.counts
 
-    asyncio.run(run())
+    return asyncio.run(run())
+
+
+def sync(orchestrator: OrchestratorProcess, roots: str) -> None:
+    documents = structs.replace(Settings().documents, roots=(roots,))
+    run_job(orchestrator, document_sync.JOB, Settings(documents=documents))
 
 
 def names(client: MemoryClient, namespace: str) -> list[str]:
-    found = client.list_documents(namespace=namespace, limit=100)["documents"]
+    found = client.list_documents(namespace=namespace, limit=PAGE_ITEMS_MAX)["documents"]
     return sorted(Path(document["source"]).name for document in found)
 
 
 def text_of(client: MemoryClient, namespace: str) -> str:
-    chunks = client.list_memories(namespace=namespace, limit=100)
+    chunks = client.list_memories(namespace=namespace, limit=PAGE_ITEMS_MAX)
     return " ".join(chunk["content"] for chunk in chunks["memories"])
 
 
@@ -101,7 +113,7 @@ def test_what_was_never_read_in_stays_out(
     write(home / "more.md", "Another guide.")
     write(home / "README", "The README of today.")
     write(home / "Makefile", "today:")
-    run_job(orchestrator, str(root))
+    sync(orchestrator, str(root))
     assert names(client, "project:shop") == ["Makefile", "README", "guide.md", "more.md"]
     assert "The README of today." in text_of(client, "project:shop")
 
@@ -112,7 +124,7 @@ def test_a_name_is_that_name_whatever_is_in_it(
     path = root / "odd" / "notes [2026].md"
     client.index_document(write(path, "The brig sails at dawn."), namespace="project:odd")
     write(path, "The brig sails at noon.")
-    run_job(orchestrator, str(root))
+    sync(orchestrator, str(root))
     assert "at noon" in text_of(client, "project:odd")
 
 
@@ -126,5 +138,33 @@ def test_a_root_may_be_given_from_the_home_of_the_user(
     client.index_document(write(path, "The brig sails at dawn."), namespace="project:home")
     write(path, "The brig sails at noon.")
     monkeypatch.setenv("HOME", str(root))
-    run_job(orchestrator, "~/home")
+    sync(orchestrator, "~/home")
     assert "at noon" in text_of(client, "project:home")
+
+
+@pytest.mark.parametrize("job", [decay.JOB, tier_migration.JOB, retention.JOB])
+def test_a_job_may_see_to_more_at_once_than_a_page_has(
+    orchestrator: OrchestratorProcess, job: Job
+) -> None:
+    assert run_job(orchestrator, job, Settings())["complete"] is True
+
+
+def test_consolidation_counts_as_refused_only_what_would_shrink_too_much(
+    orchestrator: OrchestratorProcess, client: MemoryClient
+) -> None:
+    for _ in range(2):
+        client.add_memory("The deploy runs every Friday at noon", namespace="project:twins")
+
+    def settings(namespace: str) -> Settings:
+        jobs = Settings().jobs
+        chosen = structs.replace(jobs.consolidation, namespaces=(namespace,), limit=500)
+        return Settings(jobs=structs.replace(jobs, consolidation=chosen))
+
+    done = run_job(orchestrator, consolidation.JOB, settings("project:twins"))
+    assert (done["refused"], done["archived"]) == (0, 1)
+    for _ in range(8):
+        client.add_memory("The lamp of the harbour is green", namespace="project:lamps")
+    done = run_job(orchestrator, consolidation.JOB, settings("project:lamps"))
+    assert (done["refused"], done.get("archived", 0)) == (1, 0)
+    with pytest.raises(LimitExceeded):
+        run_job(orchestrator, consolidation.JOB, settings("project:" + "x" * 2_000))
