@@ -69,7 +69,7 @@ def test_what_stays_below_what_goes_may_be_more_than_a_cascade_takes(narrow: Wor
     assert narrow(ops.ApplyRetention())["expired"] == 1
     assert parents_of(below_expired) == {None}
 
-    archived, below_archived = family(memory_tier="long")
+    _, below_archived = family(memory_tier="long")
     narrow.clock.advance(15 * 365 * DAY_S)
     for child in below_archived:
         narrow(ops.ReinforceMemory(child))

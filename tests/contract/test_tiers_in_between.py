@@ -14,7 +14,8 @@ from tests.harness.worlds import World
 def with_in_between(
     world: World, *meanwhile: Operation[Any], asked: Operation[Any] | None = None
 ) -> Any:
-    """The answer to a migration, or to what else is asked for, where something is done when it has looked and not yet written."""
+    """The answer to a migration, or to what else is asked for, where something is done when it has
+    looked and not yet written."""
     lock = world.orchestrator.parts.running.lock
 
     async def queued() -> None:

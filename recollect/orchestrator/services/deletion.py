@@ -77,7 +77,8 @@ class DeletionService:
         def write(transaction: WriteTransaction) -> records.MemoryDeleted:
             root = find(transaction)
             check_version(root, expected_version)
-            doomed, children = [root], _children(transaction, LIVING_CHILDREN, root.id)
+            doomed = [root]
+            children: Iterable[MemoryRow] = _children(transaction, LIVING_CHILDREN, root.id)
             if cascade:
                 doomed, children = self._tree(call, transaction, LIVING_TREE, root.id)
             detached_ids = self._detach(call, transaction, children)
@@ -105,7 +106,8 @@ class DeletionService:
             root = self._store.find(call, transaction, operation.memory_id)
             if root is None:
                 raise no_such_memory(operation.memory_id)
-            doomed, children = [root], _children(transaction, ALL_CHILDREN, root.id)
+            doomed = [root]
+            children: Iterable[MemoryRow] = _children(transaction, ALL_CHILDREN, root.id)
             if operation.cascade:
                 doomed, children = self._tree(call, transaction, WHOLE_TREE, root.id)
             derived_ids = self._derived(call, transaction, doomed)
