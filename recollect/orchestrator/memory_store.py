@@ -360,11 +360,16 @@ class MemoryStore:
         if parent_id == row.id:
             raise CycleRefused("A memory cannot be its own parent.", parent_id=parent_id)
         self.require(call, session, parent_id, "parent memory", "write")
-        if row.id and session.execute(ANCESTORS, (parent_id, row.id)):
+        if row.id and hangs_below(session, parent_id, row.id):
             raise CycleRefused(
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",
                 parent_id=parent_id,
             )
+
+
+def hangs_below(session: Session, memory_id: str, other_id: str) -> bool:
+    """Whether a memory hangs somewhere below another one."""
+    return bool(session.execute(ANCESTORS, (memory_id, other_id)))
 
 
 def as_it_was(session: Session, row: MemoryRow, moment_us: int) -> MemoryRow | None:
