@@ -258,6 +258,23 @@ def test_undoing_a_run_brings_all_back(world: World, strategy: Any) -> None:
     assert told["report"]["archived"] == run["archived"]
 
 
+def test_an_undo_leaves_the_links_that_somebody_drew(world: World) -> None:
+    filled(world)
+    old, new = add(world, "Anna lives in Paris"), add(world, "Anna lives in Berlin")
+    lamp, roof = add(world, "The lamp is on"), add(world, "The roof is new")
+    world(ops.AddRelationship(lamp, old, "replaces"))
+    run = world(ops.Consolidate(HOME, "keep_latest"))
+    assert run["archived"] == 1
+    world(ops.AddRelationship(roof, old, "replaces"))
+    world(ops.Undo(run["run_id"]))
+
+    def replaced_by(memory_id: str) -> list[str]:
+        related = world(ops.GetRelatedMemories(memory_id, "replaces"))["related"]
+        return [link["memory"]["id"] for link in related]
+
+    assert [replaced_by(one) for one in (lamp, roof, new)] == [[old], [old], []]
+
+
 def test_what_was_changed_since_is_left_by_an_undo_and_told(world: World) -> None:
     filled(world)
     old, new = add(world, "Anna lives in Paris"), add(world, "Anna lives in Berlin")

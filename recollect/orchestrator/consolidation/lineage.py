@@ -23,7 +23,11 @@ INSERT INTO relationships
 VALUES (?, ?, ?, 1.0, ?, ?)
 ON CONFLICT (source_num, relationship_type, target_num) DO NOTHING
 """
-UNLINK = "DELETE FROM relationships WHERE target_num = ? AND relationship_type = ?"
+# Such a link is as old as what was archived for it; anybody else's is of another moment.
+UNLINK = """
+DELETE FROM relationships
+WHERE target_num = ? AND relationship_type = 'replaces' AND created_us = ?
+"""
 MADE_FROM = """
 SELECT source_num, target_num, created_us FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks})
@@ -61,11 +65,17 @@ DESCENDANTS_MAX = 1_000
 
 
 def link(
-    call: Call, transaction: WriteTransaction, num: int, kind: str, targets: Iterable[int]
+    call: Call,
+    transaction: WriteTransaction,
+    num: int,
+    kind: str,
+    targets: Iterable[int],
+    at_us: int | None = None,
 ) -> None:
-    """Note what a memory was made from or stands for."""
+    """Note what a memory was made from or stands for, since now or another moment."""
+    since_us = call.now_us if at_us is None else at_us
     for target in targets:
-        transaction.execute(LINK, (num, kind, target, call.now_us, call.author))
+        transaction.execute(LINK, (num, kind, target, since_us, call.author))
 
 
 def made_from(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:

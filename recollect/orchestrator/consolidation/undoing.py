@@ -18,7 +18,7 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
-from recollect.orchestrator.consolidation.lineage import REPLACES, UNLINK
+from recollect.orchestrator.consolidation.lineage import UNLINK
 from recollect.orchestrator.consolidation.parents import free_of_cycle, hanging
 from recollect.orchestrator.consolidation.runs import Item, Run
 from recollect.orchestrator.drafts import Drafting
@@ -34,6 +34,7 @@ log = structlog.get_logger()
 
 ITEMS_AT_ONCE = 50
 SKIPPED_TOLD_MAX = 1_000
+ARCHIVED = "archived"
 CREATED = "created"
 UNDONE, SKIPPED = 1, 2
 MOVED_FROM = {"to_working": "short", "to_longterm": "medium", "summarised": "medium"}
@@ -180,8 +181,8 @@ class Undoing:
         # Or what decay moved would be moved again at its next run.
         target = self._drafting.with_time_left(target, call.now_us)
         self._store.supersede(call, transaction, row, target, embedded)
-        if target.present:
-            transaction.execute(UNLINK, (row.num, REPLACES))
+        if target.present and item.action == ARCHIVED:
+            transaction.execute(UNLINK, (row.num, row.archived_us))
         return True
 
     def _detach(
@@ -251,7 +252,7 @@ def _target(session: Session, row: MemoryRow, item: Item) -> MemoryRow | None:
     if found:
         return with_snapshot(row, found[0][0])
     # The version was squashed; what the run did beside the text can be taken back all the same.
-    if item.action == "archived":
+    if item.action == ARCHIVED:
         return msgspec.structs.replace(row, archived_us=None)
     if item.action in MOVED_FROM:
         return msgspec.structs.replace(row, archived_us=None, tier=MOVED_FROM[item.action])
