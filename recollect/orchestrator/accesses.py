@@ -13,6 +13,7 @@ from recollect.protocol.errors import RecollectError
 
 Noted = dict[str, tuple[int, int]]
 """How often each memory was read, and when last."""
+NO_READS = (0, 0)
 
 SELECT_FADING = """
 SELECT id, stability_s, access_count, last_access_us FROM memories WHERE id IN ({marks})
@@ -53,7 +54,7 @@ class AccessLog:
         cached = self._cache.peek(memory_id)
         if cached is not None:
             self._fading.access(cached.row, now_us)
-        count, _ = self._noted.get(memory_id, (0, 0))
+        count, _ = self._noted.get(memory_id, NO_READS)
         if count or len(self._noted) < self._entries_max:
             self._noted[memory_id] = (count + 1, now_us)
         else:
@@ -61,16 +62,22 @@ class AccessLog:
 
     def apply(self, row: MemoryRow) -> None:
         """Bring a row that was just read up to what was noted since it was written."""
-        count, last_us = self._noted.get(row.id, (0, 0))
+        count, last_us = self._noted.get(row.id, NO_READS)
         if count:
             row.stability_s = self._fading.grown(row.stability_s, count)
             row.access_count += count
             row.last_access_us = max(row.last_access_us, last_us)
             row.fades_us = self._fading.fades_us(row.last_access_us, row.stability_s)
 
-    def take(self, memory_id: str) -> int:
-        """The reads of a memory since the last flush, for a write that counts them itself."""
-        return self._noted.pop(memory_id, (0, 0))[0]
+    def take(self, memory_id: str) -> tuple[int, int]:
+        """The reads of a memory since the last flush and the moment of the last of them, for a
+        write that counts them itself."""
+        return self._noted.pop(memory_id, NO_READS)
+
+    def give_back(self, memory_id: str, taken: tuple[int, int]) -> None:
+        """Note again what was taken by a write that did not come to count it."""
+        if taken != NO_READS:
+            self._noted = _merged({memory_id: taken}, self._noted)
 
     async def flush(self) -> int:
         """Write what was noted; returns for how many memories."""
@@ -108,5 +115,5 @@ def update_sql(count: int) -> str:
 def _merged(older: Noted, newer: Noted) -> Noted:
     merged = dict(older)
     for memory_id, (count, last_us) in newer.items():
-        merged[memory_id] = (merged.get(memory_id, (0, 0))[0] + count, last_us)
+        merged[memory_id] = (merged.get(memory_id, NO_READS)[0] + count, last_us)
     return merged

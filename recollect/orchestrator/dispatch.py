@@ -295,7 +295,17 @@ class Dispatcher:
         self, call: Call, operation: Operation[Any], function: WriteFunction[Any]
     ) -> asyncio.Future[bytes]:
         once = Once(call, operation, function, self._clock, self._check_still_allowed)
-        return self._storage.write(once)
+        # Told when it is known whether the function has had its effect, whatever became of it.
+        settled: Callable[[], None] | None = getattr(function, "settled", None)
+        if settled is None:
+            return self._storage.write(once)
+        try:
+            writing = self._storage.write(once)
+        except RecollectError:
+            settled()
+            raise
+        writing.add_done_callback(lambda _: settled())
+        return writing
 
     async def _write_prepared(
         self, call: Call, operation: Operation[Any], preparing: Coroutine[Any, Any, Any]

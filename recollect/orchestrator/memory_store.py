@@ -7,6 +7,7 @@ move together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.consolidation.purging import forget_in_reports
-from recollect.orchestrator.documents.purging import forget_chunk
+from recollect.orchestrator.documents.purging import FallenTitle, forget_chunk, retitle
 from recollect.orchestrator.embedding.meaning import Embedded, Meanings
 from recollect.orchestrator.memory_texts import meaning_of, words_of
 from recollect.orchestrator.rows import CachedMemory, MemoryRow
@@ -304,6 +305,7 @@ class MemoryStore:
         authors: set[tuple[str, str | None]] = set()
         nums: list[int] = []
         events: list[str] = []
+        fallen: list[FallenTitle] = []
         for row in erased:
             nums.append(row.num)
             if row.collection == EVENTS:
@@ -320,9 +322,10 @@ class MemoryStore:
             for statement in ERASE:
                 transaction.execute(statement, (row.num,))
             quotas.give_back(transaction, row.num)
-            forget_chunk(transaction, row)
+            fallen += forget_chunk(transaction, row)
             transaction.texts[row.num] = None
             transaction.after_commit.append(self._forget_effect(row))
+        retitle(transaction, fallen, nums, partial(self.supersede, call, transaction))
         for namespace, author in authors:
             self._authors.forget(transaction, namespace, author)
         mark = unwiped.mark(transaction)
@@ -363,11 +366,16 @@ class MemoryStore:
         if parent_id == row.id:
             raise CycleRefused("A memory cannot be its own parent.", parent_id=parent_id)
         self.require(call, session, parent_id, "parent memory", "write")
-        if row.id and session.execute(ANCESTORS, (parent_id, row.id)):
+        if row.id and hangs_below(session, parent_id, row.id):
             raise CycleRefused(
                 f"{parent_id} is below {row.id}, so it cannot become its parent.",
                 parent_id=parent_id,
             )
+
+
+def hangs_below(session: Session, memory_id: str, other_id: str) -> bool:
+    """Whether a memory hangs somewhere below another one."""
+    return bool(session.execute(ANCESTORS, (memory_id, other_id)))
 
 
 def as_it_was(session: Session, row: MemoryRow, moment_us: int) -> MemoryRow | None:

@@ -123,7 +123,7 @@ class TypedMemories:
         what shows the change to the audit, to caches and to whoever follows.
         """
         new = msgspec.structs.replace(old, archived_us=None, **changes)
-        new = self._drafting.refaded(old, new)
+        new = self._drafting.with_time_left(self._drafting.refaded(old, new), call.now_us)
         return self.store.supersede(call, transaction, old, new, embedded)
 
     def require(

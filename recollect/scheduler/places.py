@@ -17,7 +17,7 @@ async def outermost(work: Work, chosen: Sequence[str] = ()) -> list[str]:
     names = set(chosen)
     cursor = None
     while not chosen and len(names) < NAMESPACES_MAX:
-        page = await work.call(ListNamespaces(limit=PAGE, cursor=cursor))
+        page = await work.call(ListNamespaces(limit=work.page(PAGE), cursor=cursor))
         names.update(entry["namespace"] for entry in page["namespaces"])
         cursor = page["cursor"]
         if cursor is None:

@@ -100,7 +100,11 @@ class Term:
                 except LeaseLost:
                     raise
                 except RecollectError as error:
-                    log.error("A run was not begun.", action="job", reason=error.message)
+                    log.error(
+                        "A run was not begun, or how it ended was not noted.",
+                        action="job",
+                        reason=error.message,
+                    )
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)

@@ -109,6 +109,10 @@ class Work:
             await asyncio.sleep(BETWEEN_STEPS_S)
         self.counts["complete"] = bool(answer["complete"])
 
+    def page(self, items: int) -> int:
+        """How much to ask for in one page, if that is more than the orchestrator gives."""
+        return min(items, self.settings.limits.page_items_max)
+
     def add(self, answer: Any, counted: Iterable[str]) -> None:
         """Add up what a step did, and note by which runs it can be undone."""
         for name in counted:

@@ -18,6 +18,7 @@ from recollect.orchestrator.access.identities import Identity
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.runs import INSERT_RUN, Run
+from recollect.orchestrator.services import consolidation
 from recollect.orchestrator.services.runs import ROWS_AT_ONCE, ROWS_SEEN_MAX
 from recollect.protocol import errors
 from recollect.protocol import operations as ops
@@ -257,6 +258,23 @@ def test_undoing_a_run_brings_all_back(world: World, strategy: Any) -> None:
     assert told["report"]["archived"] == run["archived"]
 
 
+def test_an_undo_leaves_the_links_that_somebody_drew(world: World) -> None:
+    filled(world)
+    old, new = add(world, "Anna lives in Paris"), add(world, "Anna lives in Berlin")
+    lamp, roof = add(world, "The lamp is on"), add(world, "The roof is new")
+    world(ops.AddRelationship(lamp, old, "replaces"))
+    run = world(ops.Consolidate(HOME, "keep_latest"))
+    assert run["archived"] == 1
+    world(ops.AddRelationship(roof, old, "replaces"))
+    world(ops.Undo(run["run_id"]))
+
+    def replaced_by(memory_id: str) -> list[str]:
+        related = world(ops.GetRelatedMemories(memory_id, "replaces"))["related"]
+        return [link["memory"]["id"] for link in related]
+
+    assert [replaced_by(one) for one in (lamp, roof, new)] == [[old], [old], []]
+
+
 def test_what_was_changed_since_is_left_by_an_undo_and_told(world: World) -> None:
     filled(world)
     old, new = add(world, "Anna lives in Paris"), add(world, "Anna lives in Berlin")
@@ -317,6 +335,34 @@ def test_a_memory_under_a_key_is_only_changed_by_its_key(world: World) -> None:
     [group] = world(ops.Consolidate(HOME, "keep_latest"))["groups"]
     assert group["kept_id"] == keyed
     assert world(ops.GetByKey(HOME, "city"))["memory"]["content"] == "Anna lives in Rome"
+
+
+def test_what_a_key_holds_stays_where_the_others_only_repeat_it(world: World) -> None:
+    filled(world)
+    keyed = add(world, "Anna lives in Paris", key="city")
+    for strategy in ("keep_latest", "keep_most_trusted"):
+        new = add(world, "Anna lives in Paris.", trust=1.0)
+        [group] = world(ops.Consolidate(HOME, strategy))["groups"]
+        assert (group["kept_id"], group["archived_ids"]) == (keyed, [new])
+
+
+def test_what_cannot_be_settled_takes_no_other_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consolidation, "CONFLICTS_AT_ONCE", 2)
+    filled(world)
+    olds = [add(world, f"{name} lives in Paris") for name in ("Tom", "Eva")]
+    for name in ("Tom", "Eva"):
+        add(world, f"{name} lives in Berlin")
+    for name in ("Anna", "Ben", "Carl"):
+        world(ops.Put(HOME, name, "Paris", content=f"{name} lives in Paris"))
+        add(world, f"{name} lives in Berlin")
+    first = world(ops.Consolidate(HOME, "keep_latest", limit=1))
+    assert (first["archived"], first["skipped"], len(first["groups"])) == (1, 1, 2)
+    assert world(ops.Consolidate(HOME, "keep_latest", limit=1))["archived"] == 1
+    assert all(memory(world, old)["archived_at"] for old in olds)
+    last = world(ops.Consolidate(HOME, "keep_latest", limit=1))
+    assert (last["run_id"], last["archived"], last["skipped"]) == (None, 0, 1)
 
 
 def test_the_same_request_again_is_answered_alike_and_not_done_again(world: World) -> None:

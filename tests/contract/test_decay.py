@@ -76,6 +76,30 @@ def test_old_things_are_summed_up_on_their_way(world: World) -> None:
     ]
 
 
+def test_what_is_written_anew_has_time_again(world: World) -> None:
+    def put() -> str:
+        memory_id: str = world(ops.Put(HOME, "door", "open", memory_tier="long"))["memory_id"]
+        return memory_id
+
+    def procedure() -> str:
+        stored = ops.StoreProcedure("lock up", ["Turn the key."], namespace=HOME)
+        memory_id: str = world(stored)["memory_id"]
+        return memory_id
+
+    put(), procedure()
+    world.clock.advance(LONG_S)
+    ids = [put(), procedure()]
+    # What was written this moment is not moved, nor even looked at.
+    assert world(ops.FadeMemories())["examined"] == 0
+    assert [memory(world, one)["archived_at"] for one in ids] == [None, None]
+    world.clock.advance(LONG_S)
+    world(ops.FadeMemories())
+    assert memory(world, ids[0])["archived_at"] is not None
+    assert put() == ids[0]
+    assert world(ops.FadeMemories())["examined"] == 0
+    assert memory(world, ids[0])["archived_at"] is None
+
+
 def test_what_is_important_or_holds_until_it_is_changed_is_kept(world: World) -> None:
     vital = add(world, "The safe's place", memory_tier="long", importance=0.95)
     world(ops.SavePreference("theme", "dark", namespace="user:anna"))

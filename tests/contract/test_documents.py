@@ -28,7 +28,9 @@ from recollect.protocol.operations import (
     ListMemories,
     Purge,
     SearchDocuments,
+    SearchMemory,
     SyncDocuments,
+    UpdateMemory,
 )
 from tests.harness.worlds import World
 
@@ -508,6 +510,59 @@ def test_a_purged_chunk_leaves_nothing_with_its_document(world: World) -> None:
     assert "zebra" not in str(documents) and placed == []
     assert "zebra" not in str(answers)
     assert listed(world) == {"notes.md": "synced"}
+
+
+def stored(world: World, *tables: str) -> str:
+    """All that stands in some tables, as one text."""
+
+    async def rows() -> str:
+        def read(session: Any) -> str:
+            return str([session.execute(f"SELECT * FROM {table}") for table in tables])
+
+        return await world.storage.read(read)
+
+    return world.run(rows())
+
+
+def test_a_purged_chunk_is_known_as_one_whatever_its_metadata_says(world: World) -> None:
+    answer = world(IndexDocument(text="# The quixotic zebra\n\nA text.\n", source="notes.md"))
+    [chunk] = chunks(world, answer["document"]["id"])
+    world(UpdateMemory(chunk["id"], {"metadata": {"mine": True}}))
+    world(Purge(chunk["id"]))
+    assert "zebra" not in stored(world, "documents")
+    assert stored(world, "document_chunks") == "[[]]"
+
+
+def test_a_title_that_is_purged_stands_nowhere_else(world: World) -> None:
+    filling = " ".join(f"Of things and of others, number {n}." for n in range(200))
+    text = f"# The *quixotic* zebra\n\nIt runs.\n\n## Food\n\n{filling}\n"
+    answer = world(IndexDocument(text=text, source="notes.md"))
+    first, *others = chunks(world, answer["document"]["id"])
+    assert "zebra" in first["content"] and others
+    assert all("zebra" in other["metadata"]["heading"] for other in others)
+    # The title is in the versions of the others as well.
+    world(UpdateMemory(others[0]["id"], {"tags": ["food"]}))
+    world(Purge(first["id"]))
+    tables = ("documents", "document_chunks", "memories", "versions")
+    assert "zebra" not in stored(world, *tables)
+    assert world(SearchMemory("zebra"))["results"] == []
+    world.settle()
+    [fed] = [c for c in chunks(world, answer["document"]["id"]) if c["id"] == others[0]["id"]]
+    assert (fed["metadata"]["title"], fed["metadata"]["heading"]) == ("notes.md", "Food")
+    assert fed["content"] == others[0]["content"].removeprefix("The quixotic zebra\n\n")
+    history = world(History(others[0]["id"]))["versions"]
+    old = world(GetMemory(others[0]["id"], version=history[-1]["version"]))["memory"]
+    assert old["metadata"]["title"] == "notes.md"
+
+
+def test_what_an_earlier_text_said_takes_no_title_with_it(world: World) -> None:
+    answer = world(IndexDocument(text="# The zebra\n\nIt runs.\n", source="notes.md"))
+    [old] = chunks(world, answer["document"]["id"])
+    world(IndexDocument(text="# The harbour\n\nIt sleeps.\n", source="notes.md"))
+    world(Purge(old["id"]))
+    [new] = chunks(world, answer["document"]["id"])
+    assert new["metadata"]["title"] == "The harbour"
+    assert "zebra" not in stored(world, "documents", "memories", "versions")
 
 
 def test_secrets_in_a_document_are_kept_out_as_they_are_elsewhere(

@@ -13,9 +13,12 @@ from recollect.protocol import errors
 from recollect.protocol import operations as ops
 from tests.contract.test_consolidation import HOME, add, filled, memory, state, texts
 from tests.contract.test_identities import journal
+from tests.contract.test_tiers import trip
 from tests.harness.worlds import World
 
 BAD = "web:evil.example"
+LONG_S = 12 * 365 * 86_400
+"""By then a memory of any tier has faded."""
 
 
 def by_agent(world: World, agent: str, operation: Any) -> Any:
@@ -214,6 +217,54 @@ def test_what_hung_below_it_stays_and_is_hung_up_again_by_undo(world: World) -> 
     assert memory(world, child)["parent_id"] == root
 
 
+def test_what_comes_back_hangs_below_nothing_that_is_gone_or_below_it(world: World) -> None:
+    top, low, gone = (add(world, f"Number {n}") for n in ("one", "two", "three"))
+    left = add(world, "Number four", parent_id=gone)
+    world(ops.UpdateMemory(low, {"parent_id": top}))
+    for one in (low, left):
+        by_agent(world, BAD, ops.UpdateMemory(one, {"parent_id": None}))
+    world(ops.UpdateMemory(top, {"parent_id": low}))
+    world(ops.DeleteMemory(gone))
+    run = world(ops.ForgetSource(BAD))
+    assert run["reverted"] == 2
+    assert [memory(world, one)["parent_id"] for one in (top, low, left)] == [low, None, None]
+    undone = world(ops.Undo(run["run_id"]))
+    assert (undone["skipped"], memory(world, top)["parent_id"]) == ([], low)
+
+
+def test_what_undo_brings_back_hangs_below_nothing_that_is_gone_or_below_it(world: World) -> None:
+    named, theirs = add(world, "The earth is flat", source=BAD), add(world, "The moon is cheese")
+    root, child = add(world, "Water is wet", source=BAD), add(world, "Water is cold", source=BAD)
+    world(ops.UpdateMemory(named, {"parent_id": theirs}))
+    world(ops.UpdateMemory(child, {"parent_id": root}))
+    hung = add(world, "Mars is red", source=BAD, parent_id=add(world, "Planets"))
+    run = world(ops.ForgetSource(BAD))
+    assert run["forgotten"] == 4
+    world(ops.DeleteMemory(theirs))
+    world(ops.UpdateMemory(parent_of(world, hung), {"parent_id": add(world, "All")}))
+    undone = world(ops.Undo(run["run_id"]))
+    assert (undone["restored"], undone["skipped"]) == (4, [])
+    assert memory(world, named)["parent_id"] is None
+    assert memory(world, child)["parent_id"] == root
+    assert memory(world, hung)["parent_id"] is not None
+
+
+def test_undo_makes_no_cycle_of_what_was_hung_up_otherwise_since(world: World) -> None:
+    root = add(world, "The earth is flat", source=BAD)
+    child = add(world, "The earth has oceans", parent_id=root)
+    run = world(ops.ForgetSource(BAD))
+    other = by_agent(world, "bob", ops.Restore(root))["memory_id"]
+    world(ops.UpdateMemory(other, {"parent_id": child}))
+    world(ops.Undo(run["run_id"]))
+    parents = {one: memory(world, one)["parent_id"] for one in (root, child)}
+    assert parents == {root: child, child: None}
+
+
+def parent_of(world: World, memory_id: str) -> str:
+    parent_id: str = memory(world, memory_id)["parent_id"]
+    return parent_id
+
+
 def test_a_run_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
     filled(world)
     mine = add(world, "Anna lives in Paris")
@@ -222,6 +273,47 @@ def test_a_run_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
     run = world(ops.ForgetSource("gardener"))
     assert run["memory_ids"] == []
     assert memory(world, mine)["archived_at"] is not None
+
+
+def test_what_decay_summed_up_with_it_comes_back_without_it(world: World) -> None:
+    theirs = trip(world)
+    session = memory(world, theirs[0])["session_id"]
+    bad = "The hotel in Vienna has no breakfast and the train is always late."
+    written = ops.AddMemory(bad, namespace=HOME, memory_tier="medium")
+    mallory = Identity("mallory", Grants((Grant("user", "write"),)))
+    world(written, mallory, session=session)
+    world.clock.advance(LONG_S)
+    assert world(ops.FadeMemories(HOME))["summarised"] == len(theirs) + 1
+    [summary] = world(ops.ListMemories(namespace=HOME))["memories"]
+
+    run = world(ops.ForgetSource("mallory"))
+    assert (run["forgotten"], run["derived"], run["revived"]) == (1, 1, len(theirs))
+    assert not living(world, summary["id"])
+    assert texts(world) == sorted(memory(world, one)["content"] for one in theirs)
+    # They are there as if they had just been used, not to be summed up at once again.
+    assert world(ops.FadeMemories(HOME))["examined"] == 0
+
+
+def test_what_decay_moved_in_somebodys_name_is_not_what_they_wrote(world: World) -> None:
+    lamp = add(world, "The lamp is on", memory_tier="short")
+    roof = add(world, "The roof is new", memory_tier="long")
+    world.clock.advance(LONG_S)
+    by_agent(world, "keeper", ops.FadeMemories())
+    assert memory(world, lamp)["updated_by"] == memory(world, roof)["updated_by"] == "keeper"
+    assert world(ops.ForgetSource("keeper"))["run_id"] is None
+    assert memory(world, lamp)["memory_tier"] == "medium"
+    assert memory(world, roof)["archived_at"] is not None
+
+
+def test_what_decay_archived_for_its_own_sake_stays_archived(world: World) -> None:
+    roof = add(world, "The roof is new", memory_tier="long")
+    world.clock.advance(LONG_S)
+    assert world(ops.FadeMemories())["archived"] == 1
+    note = add(world, "There is a house with a roof", source=BAD)
+    for kind in ("derived_from", "replaces"):
+        world(ops.AddRelationship(note, roof, kind))
+    assert world(ops.ForgetSource(BAD))["memory_ids"] == [note]
+    assert memory(world, roof)["archived_at"] is not None
 
 
 def test_only_what_the_caller_may_write_is_taken_back(world: World) -> None:

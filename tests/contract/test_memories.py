@@ -343,6 +343,18 @@ def test_what_is_known_of_reads_is_not_lost_to_who_may_not_see_the_memory(world:
     assert get(world, memory_id)["access_count"] == 4
 
 
+def test_what_is_known_of_reads_is_not_lost_to_an_answer_that_is_told_again(world: World) -> None:
+    memory_id = add(world)
+    for _ in range(3):
+        get(world, memory_id)
+    first = world(ReinforceMemory(memory_id), key="once")
+    assert first["access_count"] == 4
+    for _ in range(2):
+        get(world, memory_id)
+    assert world(ReinforceMemory(memory_id), key="once") == first
+    assert world(ReinforceMemory(memory_id))["access_count"] == 7
+
+
 def test_importance_and_tier_slow_the_fading(world: World) -> None:
     def stability_s(**fields: Any) -> float:
         value: float = get(world, add(world, **fields))["stability_s"]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from recollect.config.settings import EmbeddingSettings, LimitsSettings, Settings
+from recollect.orchestrator.services import deletion
 from recollect.protocol import operations as ops
-from recollect.protocol.errors import NotFound
+from recollect.protocol.errors import LimitExceeded, NotFound
 from tests.contract.test_tiers import HOME, add
 from tests.harness.worlds import World
 
@@ -35,6 +41,54 @@ def test_what_expired_is_deleted_and_can_be_restored(world: World) -> None:
     assert world(ops.ApplyRetention())["expired"] == 0
     world(ops.Restore(parent))
     assert world(ops.GetMemory(parent))["memory"]["expires_at"] is None
+
+
+@pytest.fixture
+def narrow(storage_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Where a cascade takes three memories at most, and a look reads two."""
+    monkeypatch.setattr(deletion, "CHILDREN_AT_ONCE", 2)
+    settings = Settings(
+        embedding=EmbeddingSettings(provider="hashed"), limits=LimitsSettings(tree_nodes_max=3)
+    )
+    world = World(storage_url, tmp_path / "narrow", settings)
+    yield world
+    world.close()
+
+
+def test_what_stays_below_what_goes_may_be_more_than_a_cascade_takes(narrow: World) -> None:
+    def family(**given: Any) -> tuple[str, list[str]]:
+        parent = add(narrow, "A parent", **given)
+        return parent, [add(narrow, f"Child {n}", parent_id=parent) for n in range(5)]
+
+    def parents_of(children: list[str]) -> set[str | None]:
+        return {narrow(ops.GetMemory(child))["memory"]["parent_id"] for child in children}
+
+    narrow.clock.advance(2 * DAY_S)
+    _, below_expired = family(expires_at=at(narrow, HOUR_S))
+    narrow.clock.advance(2 * HOUR_S)
+    assert narrow(ops.ApplyRetention())["expired"] == 1
+    assert parents_of(below_expired) == {None}
+
+    _, below_archived = family(memory_tier="long")
+    narrow.clock.advance(15 * 365 * DAY_S)
+    for child in below_archived:
+        narrow(ops.ReinforceMemory(child))
+    assert narrow(ops.FadeMemories())["archived"] == 1
+    narrow.clock.advance(2 * DAY_S)
+    done = narrow(ops.ApplyRetention(archived_days=1))
+    assert (done["purged_archived"], done["complete"]) == (1, True)
+    assert parents_of(below_archived) == {None}
+
+    deleted, below_deleted = family()
+    gone = narrow(ops.DeleteMemory(deleted, cascade=False))
+    assert gone["detached_ids"] == below_deleted
+    purged, below_purged = family()
+    assert narrow(ops.Purge(purged))["purged"] == 1
+    assert parents_of([*below_deleted, *below_purged]) == {None}
+    # A cascade is bounded as before.
+    tree, _ = family()
+    with pytest.raises(LimitExceeded):
+        narrow(ops.DeleteMemory(tree))
 
 
 def test_what_was_deleted_or_archived_long_ago_is_purged_if_that_is_asked_for(

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
 from recollect.config import HealthSettings
-from recollect.config.settings import EmbeddingSettings, Settings
+from recollect.config.settings import EmbeddingSettings, RedisSettings, Settings
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol import operations as ops
@@ -31,6 +32,7 @@ from recollect.protocol.errors import (
 from tests.faults.polling import wait_for
 from tests.harness.postgres import bare_database, new_database
 from tests.harness.processes import OrchestratorProcess
+from tests.harness.redis import RedisServer
 from tests.harness.worlds import ANSWERED_WITHIN_S, World
 
 WAYS = (ops.SearchMemory, ops.SemanticSearch, ops.Recall)
@@ -180,6 +182,28 @@ def test_the_same_key_at_both_at_once_is_written_once(pair: Pair) -> None:
     for world in pair:
         with pytest.raises(IdempotencyConflict):
             world(ops.AddMemory("something else"), key="round-3")
+
+
+def test_a_session_that_is_answered_again_at_the_other_has_its_temporary_state(
+    tmp_path: Path,
+) -> None:
+    url = new_database()
+    create = ops.CreateSession("alice", state={"temp:draft": "half", "topic": "ships"})
+    with RedisServer() as server:
+        shared = msgspec.structs.replace(
+            COUNTING, redis=RedisSettings(server.url, timeout_ms=5_000)
+        )
+        # The one ends before it has told of what is not kept in the database.
+        one = World(url, tmp_path / "one", COUNTING)
+        session_id = one(create, key="once")["session_id"]
+        one.close()
+        other = World(url, tmp_path / "other", shared)
+        try:
+            assert other(create, key="once")["session_id"] == session_id
+            state = other(ops.GetState(session_id))["state"]
+            assert state == {"temp:draft": "half", "topic": "ships"}
+        finally:
+            other.close()
 
 
 def test_no_reader_of_the_feed_passes_over_a_change_that_is_committed_late(pair: Pair) -> None:

@@ -13,6 +13,7 @@ from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.errors import InternalError, NotFound, ShuttingDown
+from recollect.protocol.operations import AddMemory, BatchAddMemories
 from tests.harness.worlds import World
 
 CALL = Call(operation="test", now_us=1, deadline_us=2, identity="tester")
@@ -283,3 +284,46 @@ def test_a_write_refused_because_of_one_that_is_undone_is_tried_again(world: Wor
     assert duplicate.code == "already_exists"
     assert outcome == "second"
     assert names(world) == ["second", "taken"]
+
+
+def test_an_item_refused_because_of_a_write_that_is_undone_is_stored_after_all(
+    world: World,
+) -> None:
+    parent = world(AddMemory("A parent"))["memory_id"]
+    sessions = Insert("sessions", SESSION_COLUMNS)
+
+    def taken(transaction: WriteTransaction) -> None:
+        transaction.insert(sessions, [("taken", "u", "t", "{}", "created", 1, 1, 1)])
+
+    attempts: list[int] = []
+
+    def undone(transaction: WriteTransaction) -> None:
+        attempts.append(1)
+        if len(attempts) > 1:
+            raise NotFound("it is not done again")
+        transaction.execute("UPDATE memories SET deleted_us = 1 WHERE id = ?", (parent,))
+
+    async def work() -> Any:
+        await world.storage.write(taken)
+        begun, queued = threading.Event(), threading.Event()
+
+        def keep_busy(_: WriteTransaction) -> bool:
+            begun.set()
+            return queued.wait(10)
+
+        busy = world.storage.write(keep_busy)
+        await asyncio.to_thread(begun.wait, 10)
+        waiting = [world.storage.write(undone)]
+        items = [{"content": "A child", "parent_id": parent}, {"content": "Another"}]
+        adding = asyncio.ensure_future(world.ask(BatchAddMemories(items)))
+        while world.storage.write_queue_length() < 2:
+            await asyncio.sleep(0)
+        # By this one the batch fails at its end.
+        waiting.append(world.storage.write(taken))
+        queued.set()
+        await busy
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return await adding
+
+    added = world.run(work())
+    assert (added["status"], added["stored"], added["failed"]) == ("success", 2, 0)

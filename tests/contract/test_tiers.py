@@ -336,6 +336,7 @@ def test_what_makes_no_sense_is_refused(world: World) -> None:
     world.clock.advance(2 * DAY_S)
     wrong: list[dict[str, Any]] = [
         {"limit": 0},
+        {"limit": 100_001},
         {"older_than_days": -1},
         {"from_tier": "attic"},
         {"namespace": "nowhere"},
@@ -343,8 +344,6 @@ def test_what_makes_no_sense_is_refused(world: World) -> None:
     for given in wrong:
         with pytest.raises(errors.InvalidArgument):
             world(ops.Migrate(**given))
-    with pytest.raises(errors.LimitExceeded):
-        world(ops.Migrate(limit=100_000))
     assert world(ops.ListRuns())["runs"] == []
 
 

@@ -11,8 +11,11 @@ from tests.contract.test_tiers import DAY_S, HOME, TRIP, add, memory, state, tri
 from tests.harness.worlds import World
 
 
-def with_in_between(world: World, *meanwhile: Operation[Any]) -> Any:
-    """The answer to a migration, where something is done when it has looked and not yet written."""
+def with_in_between(
+    world: World, *meanwhile: Operation[Any], asked: Operation[Any] | None = None
+) -> Any:
+    """The answer to a migration, or to what else is asked for, where something is done when it has
+    looked and not yet written."""
     lock = world.orchestrator.parts.running.lock
 
     async def queued() -> None:
@@ -21,7 +24,7 @@ def with_in_between(world: World, *meanwhile: Operation[Any]) -> Any:
 
     async def work() -> Any:
         async with lock:
-            migrating = asyncio.ensure_future(world.ask(ops.Migrate()))
+            migrating = asyncio.ensure_future(world.ask(asked or ops.Migrate()))
             await queued()
             turn = asyncio.ensure_future(lock.acquire())
             await asyncio.sleep(0)
@@ -55,6 +58,18 @@ def test_a_group_of_which_one_is_changed_meanwhile_is_left_and_said_to_be(world:
     again = world(ops.Migrate())
     assert (again["summarised"], again["complete"]) == (4, True)
     assert ids[0] not in again["summaries"][0]["source_ids"]
+
+
+def test_a_group_of_which_one_is_used_meanwhile_has_not_faded(world: World) -> None:
+    ids = trip(world)
+    world.clock.advance(12 * 365 * DAY_S)
+    used = ops.ReinforceMemory(ids[0])
+    done = with_in_between(world, used, asked=ops.FadeMemories())
+    assert (done["summarised"], done["complete"]) == (0, False)
+    assert memory(world, ids[0])["archived_at"] is None
+    # The others have faded, and the one that is used is not among them.
+    assert world(ops.FadeMemories())["complete"] is True
+    assert [memory(world, one)["memory_tier"] for one in ids[:2]] == ["medium", "long"]
 
 
 def test_what_a_source_changed_is_taken_back_though_it_moved_on_since(world: World) -> None:

@@ -71,7 +71,6 @@ def upkeep_services(parts: Parts) -> tuple[object, ...]:
             parts.deletion,
             parts.scrubbing.finished,
             ages,
-            validator,
             settings,
             draining,
         ),

@@ -19,6 +19,7 @@ import msgspec
 
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.consolidation.lineage import made_from, stood_for
+from recollect.orchestrator.consolidation.runs import RUN_KINDS
 from recollect.orchestrator.rows import (
     SELECT_BY_NUM,
     SELECT_BY_NUMS,
@@ -38,7 +39,6 @@ FATES_MAX = 200_000
 NUMS_AT_ONCE = 500
 ENTRIES_AT_ONCE = 20_000
 """Entries of the journal that one statement looks through."""
-RUNS = frozenset({"consolidate", "forget_source", "migrate", "undo"})
 GOING_BACK = frozenset({"forget_source", "undo", "restore", "restore_by_key"})
 TOLD = (
     "memory_type",
@@ -235,7 +235,7 @@ def _origins(states: Sequence[MemoryRow], columns: Sequence[dict[str, Any] | Non
 def _by(states: Sequence[MemoryRow], at: int, source: str, wrote: AbstractSet[int]) -> bool:
     """Whether the source wrote a version itself."""
     state = states[at]
-    if state.operation in RUNS:
+    if state.operation in RUN_KINDS:
         return False
     if state.operation not in GOING_BACK and (state.updated_by == source or state.version in wrote):
         return True

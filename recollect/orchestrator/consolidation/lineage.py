@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from recollect.orchestrator.calls import Call
+from recollect.orchestrator.consolidation.runs import RUN_KINDS
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
+from recollect.protocol.operations import Consolidate
 
 DERIVED_FROM = "derived_from"
 REPLACES = "replaces"
@@ -21,7 +23,11 @@ INSERT INTO relationships
 VALUES (?, ?, ?, 1.0, ?, ?)
 ON CONFLICT (source_num, relationship_type, target_num) DO NOTHING
 """
-UNLINK = "DELETE FROM relationships WHERE target_num = ? AND relationship_type = ?"
+# Such a link is as old as what was archived for it; anybody else's is of another moment.
+UNLINK = """
+DELETE FROM relationships
+WHERE target_num = ? AND relationship_type = 'replaces' AND created_us = ?
+"""
 MADE_FROM = """
 SELECT source_num, target_num, created_us FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks})
@@ -30,16 +36,27 @@ MADE_FROM_ANY = """
 SELECT DISTINCT source_num FROM relationships
 WHERE relationship_type = 'derived_from' AND target_num IN ({marks}) LIMIT ?
 """
-# What a run archived for one of some memories, and nobody else has touched since.
-STOOD_FOR = """
+KINDS = ", ".join(f"'{kind}'" for kind in sorted(RUN_KINDS))
+# What a run archived for one of some memories, and nobody else has touched since. It did so when it
+# wrote that one in the same run, or kept it as consolidation does: anybody may draw such a link to
+# what decay archived for its own sake.
+STOOD_FOR = f"""
 SELECT r.target_num, max(i.version_before), m.version
 FROM relationships r
 JOIN run_items i ON i.num = r.target_num AND i.action IN ('archived', 'summarised')
     AND i.undone = 0
 JOIN memories m ON m.num = r.target_num
-WHERE r.source_num IN ({marks}) AND r.relationship_type IN ('derived_from', 'replaces')
-    AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL
-    AND m.operation IN ('consolidate', 'migrate', 'undo')
+WHERE r.source_num IN ({{marks}})
+    AND (
+        r.relationship_type = 'derived_from' AND EXISTS (
+            SELECT 1 FROM run_items made
+            WHERE made.num = r.source_num AND made.run_id = i.run_id AND made.action = 'created'
+        )
+        OR r.relationship_type = 'replaces' AND EXISTS (
+            SELECT 1 FROM runs WHERE runs.id = i.run_id AND runs.kind = '{Consolidate.spec.name}'
+        )
+    )
+    AND m.archived_us IS NOT NULL AND m.deleted_us IS NULL AND m.operation IN ({KINDS})
 GROUP BY r.target_num, m.version
 """
 MARKS_MAX = 500
@@ -48,11 +65,17 @@ DESCENDANTS_MAX = 1_000
 
 
 def link(
-    call: Call, transaction: WriteTransaction, num: int, kind: str, targets: Iterable[int]
+    call: Call,
+    transaction: WriteTransaction,
+    num: int,
+    kind: str,
+    targets: Iterable[int],
+    at_us: int | None = None,
 ) -> None:
-    """Note what a memory was made from or stands for."""
+    """Note what a memory was made from or stands for, since now or another moment."""
+    since_us = call.now_us if at_us is None else at_us
     for target in targets:
-        transaction.execute(LINK, (num, kind, target, call.now_us, call.author))
+        transaction.execute(LINK, (num, kind, target, since_us, call.author))
 
 
 def made_from(session: Session, nums: Sequence[int]) -> list[tuple[int, int, int]]:

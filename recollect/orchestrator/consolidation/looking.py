@@ -26,7 +26,7 @@ from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.storage.interface import Session, Storage
 
 ROWS_AT_ONCE = 250
-NOT_LOOKED_AT = """
+LOOKED_AT = """
 expires_us IS NULL AND memory_type <> 'episodic' AND collection IN ('memories', 'knowledge')
 """
 NUMS = "SELECT num FROM memories WHERE {condition} ORDER BY num DESC LIMIT ?"
@@ -89,7 +89,7 @@ class Looking:
 
     def _condition(self, call: Call, namespace: str) -> Condition:
         sql, params = self._scoping.scope(call, call.now_us, namespace=namespace).condition
-        return f"{sql} AND {NOT_LOOKED_AT}", params
+        return f"{sql} AND {LOOKED_AT}", params
 
     def _nums(self, condition: Condition, session: Session) -> tuple[list[int], int]:
         sql, params = condition

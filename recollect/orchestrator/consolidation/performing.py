@@ -152,9 +152,9 @@ class Performing:
             new = msgspec.structs.replace(row, archived_us=archived_us)
             new = self._store.supersede(call, transaction, row, new)
             items.append(Item(progress.next(), row.num, "archived", row.version, new.version))
+            if not written:
+                link(call, transaction, kept.num, REPLACES, [row.num], archived_us)
         runs.enter(transaction, progress.run_id, items)
-        if not written:
-            link(call, transaction, kept.num, REPLACES, [row.num for row in settlement.archived])
         return settlement.archived
 
     def _take_back(

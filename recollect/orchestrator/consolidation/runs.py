@@ -18,6 +18,7 @@ from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol import records
 from recollect.protocol.errors import IdempotencyConflict, NotFound, Overloaded
+from recollect.protocol.operations import Consolidate, FadeMemories, ForgetSource, Migrate, Undo
 
 RUNNING = "running"
 UNDOING = "undoing"
@@ -28,6 +29,10 @@ INTERRUPTED = "interrupted"
 """Broken off, and to be gone on with: what it did is done, and can be undone."""
 
 BUSY_RETRY_MS = 1_000
+RUN_KINDS = frozenset(
+    kind.spec.name for kind in (Consolidate, FadeMemories, ForgetSource, Migrate, Undo)
+)
+"""What changes memories by rule, in whoever's name: nobody wrote the versions that it makes."""
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -91,16 +91,16 @@ def settle(conflict: Conflict, sides: Sequence[Side] | None, strategy: Strategy)
     ranked = sorted(sides, key=_trusted if strategy == "keep_most_trusted" else _latest)
     rows = [side.row for side in ranked]
     keyed = [row for row in rows if row.key is not None]
+    # What a key holds already says it all, if the others only repeat it.
+    if keyed and conflict.kind == DUPLICATE:
+        return _kept(conflict, rows, keyed[0])
     if strategy in ("keep_latest", "keep_most_trusted"):
         return _kept(conflict, rows, rows[0])
-    if not keyed:
-        bound = conflict.bound_to(rows[0].num) | {rows[0].num}
-        sources = tuple(row for row in rows if row.num in bound)
-        return Settlement(conflict, sources=sources, archived=sources)
-    # What a key holds already says it all, if the others only repeat it.
-    if conflict.kind == DUPLICATE:
-        return _kept(conflict, rows, keyed[0])
-    return Settlement(conflict, skipped=KEYED)
+    if keyed:
+        return Settlement(conflict, skipped=KEYED)
+    bound = conflict.bound_to(rows[0].num) | {rows[0].num}
+    sources = tuple(row for row in rows if row.num in bound)
+    return Settlement(conflict, sources=sources, archived=sources)
 
 
 def _kept(conflict: Conflict, rows: Sequence[MemoryRow], kept: MemoryRow) -> Settlement:

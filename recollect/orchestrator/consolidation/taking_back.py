@@ -12,6 +12,7 @@ from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.forgetting import Action, Fate
+from recollect.orchestrator.consolidation.parents import DETACHED, free_of_cycle, hanging
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.runs import Item
 from recollect.orchestrator.drafts import Drafting
@@ -61,6 +62,25 @@ class TakingBack:
             failpoint("forgetting")
         return done
 
+    async def detach(self, call: Call, progress: Progress) -> None:
+        """Let what was put back hang below nothing, if its parent is not there any more."""
+        after: int | None = 0
+        while after is not None:
+            after = await self._writes.write(call, partial(self._detach, call, progress, after))
+
+    def _detach(
+        self, call: Call, progress: Progress, after: int, transaction: WriteTransaction
+    ) -> int | None:
+        runs.beat(transaction, progress.run_id, self._clock.now_us())
+        rows, following = hanging(transaction, progress.run_id, after, 0)
+        items: list[Item] = []
+        for row in rows.values():
+            free = msgspec.structs.replace(row, parent_id=None)
+            new = self._store.supersede(call, transaction, row, free)
+            items.append(Item(progress.next(), row.num, DETACHED, row.version, new.version))
+        runs.enter(transaction, progress.run_id, items)
+        return following
+
     def _apply_all(
         self,
         call: Call,
@@ -102,7 +122,9 @@ class TakingBack:
                 self._store.check_key_free(call, transaction, target)
             except AlreadyExists:
                 return None
-        target = self._drafting.refaded(row, target)
+        target = self._drafting.refaded(row, free_of_cycle(transaction, row, target))
+        # Or what decay archived would be archived again at its next run.
+        target = self._drafting.with_time_left(target, call.now_us)
         return self._store.supersede(call, transaction, row, target, embedded)
 
 

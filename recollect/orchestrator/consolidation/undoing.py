@@ -18,7 +18,8 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.consolidation import runs
-from recollect.orchestrator.consolidation.lineage import REPLACES, UNLINK
+from recollect.orchestrator.consolidation.lineage import UNLINK
+from recollect.orchestrator.consolidation.parents import free_of_cycle, hanging
 from recollect.orchestrator.consolidation.runs import Item, Run
 from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
@@ -33,6 +34,7 @@ log = structlog.get_logger()
 
 ITEMS_AT_ONCE = 50
 SKIPPED_TOLD_MAX = 1_000
+ARCHIVED = "archived"
 CREATED = "created"
 UNDONE, SKIPPED = 1, 2
 MOVED_FROM = {"to_working": "short", "to_longterm": "medium", "summarised": "medium"}
@@ -102,6 +104,9 @@ class Undoing:
             places = {position: place for place, position in enumerate(texts)}
             await self._storage.write(partial(self._undo_items, call, run, items, embedded, places))
             failpoint("undoing")
+        after: int | None = 0
+        while after is not None:
+            after = await self._storage.write(partial(self._detach, call, run, after))
         return await self._storage.write(partial(self._finish, call, run))
 
     def _claim(
@@ -172,13 +177,24 @@ class Undoing:
                 self._store.check_key_free(call, transaction, target)
             except AlreadyExists:
                 return False
-        target = self._drafting.refaded(row, target)
+        target = self._drafting.refaded(row, free_of_cycle(transaction, row, target))
         # Or what decay moved would be moved again at its next run.
         target = self._drafting.with_time_left(target, call.now_us)
         self._store.supersede(call, transaction, row, target, embedded)
-        if target.present:
-            transaction.execute(UNLINK, (row.num, REPLACES))
+        if target.present and item.action == ARCHIVED:
+            transaction.execute(UNLINK, (row.num, row.archived_us))
         return True
+
+    def _detach(
+        self, call: Call, run: Run, after: int, transaction: WriteTransaction
+    ) -> int | None:
+        """Let what is back hang below nothing, if its parent is not there any more."""
+        runs.beat(transaction, run.id, self._clock.now_us(), runs.UNDOING, run.resumed)
+        rows, following = hanging(transaction, run.id, after, UNDONE)
+        for row in rows.values():
+            free = msgspec.structs.replace(row, parent_id=None)
+            self._store.supersede(call, transaction, row, free)
+        return following
 
     def _finish(self, call: Call, run: Run, transaction: WriteTransaction) -> Undone:
         [(restored, removed)] = transaction.execute(COUNTS, (run.id,))
@@ -236,7 +252,7 @@ def _target(session: Session, row: MemoryRow, item: Item) -> MemoryRow | None:
     if found:
         return with_snapshot(row, found[0][0])
     # The version was squashed; what the run did beside the text can be taken back all the same.
-    if item.action == "archived":
+    if item.action == ARCHIVED:
         return msgspec.structs.replace(row, archived_us=None)
     if item.action in MOVED_FROM:
         return msgspec.structs.replace(row, archived_us=None, tier=MOVED_FROM[item.action])

@@ -33,10 +33,6 @@ class Batch:
     def texts(self) -> list[str]:
         return [meaning_of(draft) for draft in self.drafts.values()]
 
-    def refuse(self, place: int, error: RecollectError) -> None:
-        self.drafts.pop(place, None)
-        self.errors[place] = error
-
 
 class BatchService:
     """Batches of adds and gets."""
@@ -70,7 +66,8 @@ class BatchService:
         embedded = ready or await self._store.meanings.embed(batch.texts())
 
         def write(transaction: WriteTransaction) -> records.BatchAdded:
-            good = self._check_links(call, transaction, batch, operation.atomic)
+            refused = self._check_links(call, transaction, batch, operation.atomic)
+            good = batch.drafts.keys() - refused.keys()
             known = {
                 place: row
                 for place, ids in likely.items()
@@ -83,7 +80,7 @@ class BatchService:
             drafts = [batch.drafts[places[at]] for at in chosen]
             if drafts:
                 self._store.insert(call, transaction, drafts, kept)
-            return _added(batch, drafts, known)
+            return _added(batch, batch.errors | refused, drafts, known)
 
         return write
 
@@ -120,16 +117,20 @@ class BatchService:
             except RecollectError as error:
                 if operation.atomic:
                     raise _in_place(error, place) from None
-                batch.refuse(place, error)
+                batch.errors[place] = error
         return batch
 
     def _check_links(
         self, call: Call, transaction: WriteTransaction, batch: Batch, atomic: bool
-    ) -> set[int]:
-        """Refuse items whose parent is missing or whose key is taken; the places of the rest."""
+    ) -> dict[int, RecollectError]:
+        """Refuse items whose parent is missing or whose key is taken, by their places.
+
+        The batch stays as it was: it may be written again, where they are missing no more.
+        """
+        refused: dict[int, RecollectError] = {}
         parents: dict[str, RecollectError | None] = {}
         keys: set[tuple[str, str]] = set()
-        for place, draft in list(batch.drafts.items()):
+        for place, draft in batch.drafts.items():
             try:
                 call.require(draft.namespace, draft.key or "", "write")
                 if draft.parent_id is not None:
@@ -142,8 +143,8 @@ class BatchService:
             except RecollectError as error:
                 if atomic:
                     raise _in_place(error, place) from None
-                batch.refuse(place, error)
-        return set(batch.drafts)
+                refused[place] = error
+        return refused
 
     def _check_parent(
         self,
@@ -192,7 +193,10 @@ class BatchService:
 
 
 def _added(
-    batch: Batch, drafts: list[MemoryRow], known: dict[int, MemoryRow]
+    batch: Batch,
+    errors: dict[int, RecollectError],
+    drafts: list[MemoryRow],
+    known: dict[int, MemoryRow],
 ) -> records.BatchAdded:
     results: list[records.BatchItem] = []
     ids: list[str | None] = []
@@ -206,7 +210,11 @@ def _added(
                 "echo_of": echoed.id,
             }
             ids.append(echoed.id)
-        elif (draft := batch.drafts.get(place)) is not None:
+        elif (error := errors.get(place)) is not None:
+            item = error.reply()
+            ids.append(None)
+        else:
+            draft = batch.drafts[place]
             item = {
                 "status": "success",
                 "memory_id": draft.id,
@@ -214,11 +222,8 @@ def _added(
                 "seq": draft.seq,
             }
             ids.append(draft.id)
-        else:
-            item = batch.errors[place].reply()
-            ids.append(None)
         results.append(item)
-    failed = len(batch.errors)
+    failed = len(errors)
     return {
         "status": "partial" if failed else "success",
         "results": results,

@@ -23,6 +23,7 @@ from recollect.orchestrator.consolidation.settling import (
     SECRET,
     TOO_LONG,
     Settlement,
+    Strategy,
     settle,
     sides_of,
 )
@@ -43,6 +44,8 @@ log = structlog.get_logger()
 
 SHOWN_CHARS_MAX = 1_000
 """Of a text or a value in an answer; `get_memory` shows it whole."""
+CONFLICTS_AT_ONCE = 100
+"""That are looked into at a time for what can be settled."""
 DRAINING_LOOK_S = 0.2
 DIFFERENT = "the model finds that they are about different things"
 UNSERVED = "the chat server did not serve"
@@ -89,14 +92,12 @@ class ConsolidationService:
     @reads(Consolidate)
     async def consolidate(self, call: Call, operation: Consolidate) -> records.Consolidated:
         self._validator.namespace(operation.namespace)
-        limit = self._validator.page(operation.limit)
         if not operation.dry_run:
             earlier = await self._running.earlier(call, operation)
             if earlier is not None:
                 return await self._told_again(operation, earlier)
         found = await self._looking.find(call, operation.namespace)
-        chosen = sorted(found.conflicts, key=lambda conflict: not conflict.settleable)[:limit]
-        settlements = await self._plan(call, operation, chosen)
+        settlements = await self._plan(operation, found.conflicts)
         refusal = self._too_much(operation, settlements, found)
         if refusal is not None and not operation.dry_run:
             raise refusal
@@ -124,17 +125,31 @@ class ConsolidationService:
         return _answer(operation, run.id, found.examined, outcomes)
 
     async def _plan(
-        self, call: Call, operation: Consolidate, conflicts: Sequence[Conflict]
+        self, operation: Consolidate, conflicts: Sequence[Conflict]
     ) -> list[Settlement]:
-        """What is to be done about each conflict; nothing is written yet."""
+        """What is to be done about as many conflicts as are asked for; nothing is written yet.
 
-        def read(session: Session) -> list[Settlement]:
-            return [settle(c, sides_of(session, c), operation.strategy) for c in conflicts]
+        What cannot be settled is told of, up to as many again, and takes no other's place: it may
+        be the newest for ever.
+        """
+        asking = operation.strategy == "llm_based"
+        possible: list[Settlement] = []
+        skipped: list[Settlement] = []
+        conflicts = sorted(conflicts, key=lambda conflict: not conflict.settleable)
+        for start in range(0, len(conflicts), CONFLICTS_AT_ONCE):
+            part = conflicts[start : start + CONFLICTS_AT_ONCE]
+            settlements = await self._storage.read(partial(_settled, operation.strategy, part))
+            if not asking:
+                settlements = await asyncio.to_thread(self._all_merged, settlements)
+            for settlement in settlements:
+                (skipped if settlement.skipped is not None else possible).append(settlement)
+            if len(possible) >= operation.limit:
+                break
+        planned = possible[: operation.limit] + skipped[: operation.limit]
+        return await self._ask_model(planned) if asking else planned
 
-        settlements = await self._storage.read(read)
-        if operation.strategy == "llm_based":
-            return await self._ask_model(settlements)
-        return await asyncio.to_thread(lambda: [self._merged(s) for s in settlements])
+    def _all_merged(self, settlements: Sequence[Settlement]) -> list[Settlement]:
+        return [self._merged(settlement) for settlement in settlements]
 
     def _merged(self, settlement: Settlement) -> Settlement:
         if not settlement.writes:
@@ -256,6 +271,12 @@ class ConsolidationService:
             "examined": told.get("examined", 0),
             "refusal": None,
         }
+
+
+def _settled(
+    strategy: Strategy, conflicts: Sequence[Conflict], session: Session
+) -> list[Settlement]:
+    return [settle(conflict, sides_of(session, conflict), strategy) for conflict in conflicts]
 
 
 def _expected(settlement: Settlement) -> Outcome:

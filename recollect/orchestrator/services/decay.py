@@ -63,7 +63,7 @@ class DecayService:
 
     @reads(FadeMemories)
     async def fade_memories(self, call: Call, operation: FadeMemories) -> records.MemoriesFaded:
-        limit = self._validator.page(operation.limit)
+        limit = operation.limit
         if operation.namespace is not None:
             self._validator.namespace(operation.namespace)
         scope = encode_json([operation.namespace]).decode()
@@ -123,8 +123,8 @@ class DecayService:
         reason = "more has faded than the limit; the same again goes on" if full else plan.reason
         for summary in plan.summaries:
             self._check_draining()
-            if not await self._moving.sum_up(call, progress, summary):
-                reason = reason or "something was changed meanwhile; the same again goes on"
+            if not await self._moving.sum_up(call, progress, summary, still):
+                reason = reason or "something was changed or used meanwhile; the same again goes on"
         done = await self._storage.read(lambda session: runs.counted(session, progress.run_id))
         return done | {
             "kept": len(plan.kept),

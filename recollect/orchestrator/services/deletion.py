@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -35,10 +35,15 @@ SELECT {JOINED_COLUMNS} FROM tree JOIN memories m ON m.num = tree.num LIMIT ?
 """
 LIVING_TREE = TREE_BELOW.format(alive="m.deleted_us IS NULL")
 WHOLE_TREE = TREE_BELOW.format(alive="TRUE")
-LIVING_CHILDREN = f"""
-SELECT {COLUMNS} FROM memories WHERE parent_id = ? AND deleted_us IS NULL ORDER BY num LIMIT ?
+CHILDREN = f"""
+SELECT {COLUMNS} FROM memories
+WHERE parent_id = ? AND (created_us, num) > (?, ?) AND {{alive}}
+ORDER BY created_us, num LIMIT ?
 """
-ALL_CHILDREN = f"SELECT {COLUMNS} FROM memories WHERE parent_id = ? ORDER BY num LIMIT ?"
+LIVING_CHILDREN = CHILDREN.format(alive="deleted_us IS NULL")
+ALL_CHILDREN = CHILDREN.format(alive="TRUE")
+CHILDREN_AT_ONCE = 500
+"""That are read at a time: what stays is not bounded as a tree is that goes."""
 
 
 class DeletionService:
@@ -72,12 +77,11 @@ class DeletionService:
         def write(transaction: WriteTransaction) -> records.MemoryDeleted:
             root = find(transaction)
             check_version(root, expected_version)
+            doomed = [root]
+            children: Iterable[MemoryRow] = _children(transaction, LIVING_CHILDREN, root.id)
             if cascade:
-                doomed, detached = self._tree(call, transaction, LIVING_TREE, root.id)
-            else:
-                doomed = [root]
-                detached = self._rows(transaction, LIVING_CHILDREN, root.id)
-            self._detach(call, transaction, detached)
+                doomed, children = self._tree(call, transaction, LIVING_TREE, root.id)
+            detached_ids = self._detach(call, transaction, children)
             deleted = [
                 self._store.supersede(call, transaction, row, as_deleted(call, row))
                 for row in doomed
@@ -89,9 +93,7 @@ class DeletionService:
                 "version": present.version,
                 "seq": max(row.seq for row in deleted),
                 "deleted_ids": [row.id for row in deleted],
-                "detached_ids": [
-                    row.id for row in detached if call.grants.allows(row.namespace, "read")
-                ],
+                "detached_ids": detached_ids,
             }
 
         return write
@@ -104,11 +106,10 @@ class DeletionService:
             root = self._store.find(call, transaction, operation.memory_id)
             if root is None:
                 raise no_such_memory(operation.memory_id)
+            doomed = [root]
+            children: Iterable[MemoryRow] = _children(transaction, ALL_CHILDREN, root.id)
             if operation.cascade:
                 doomed, children = self._tree(call, transaction, WHOLE_TREE, root.id)
-            else:
-                doomed = [root]
-                children = self._rows(transaction, ALL_CHILDREN, root.id)
             derived_ids = self._derived(call, transaction, doomed)
             self._detach(call, transaction, children)
             self._store.erase(call, transaction, doomed)
@@ -128,15 +129,15 @@ class DeletionService:
 
     def expire(self, call: Call, transaction: WriteTransaction, row: MemoryRow) -> None:
         """Delete a memory whose time is over, softly; what hangs below it stays."""
-        self._detach(call, transaction, self._rows(transaction, LIVING_CHILDREN, row.id))
+        self._detach(call, transaction, _children(transaction, LIVING_CHILDREN, row.id))
         self._store.supersede(call, transaction, row, as_deleted(call, row), operation=EXPIRE)
 
     def erase(self, call: Call, transaction: WriteTransaction, rows: Sequence[MemoryRow]) -> None:
         """Remove memories for good; what hangs below them stays."""
         doomed = {row.id for row in rows}
         for row in rows:
-            children = self._rows(transaction, ALL_CHILDREN, row.id)
-            self._detach(call, transaction, [c for c in children if c.id not in doomed])
+            children = _children(transaction, ALL_CHILDREN, row.id)
+            self._detach(call, transaction, (c for c in children if c.id not in doomed))
         self._store.erase(call, transaction, rows)
 
     def _derived(self, call: Call, session: Session, doomed: list[MemoryRow]) -> list[str]:
@@ -148,10 +149,13 @@ class DeletionService:
 
     def _tree(
         self, call: Call, session: Session, sql: str, memory_id: str
-    ) -> tuple[list[MemoryRow], list[MemoryRow]]:
+    ) -> tuple[list[MemoryRow], Iterable[MemoryRow]]:
         """Of the tree below a memory, what the caller may take with it, and what hangs directly
         below that and is not the caller's to take."""
-        found = self._rows(session, sql, memory_id)
+        limit = self._validator.limits.tree_nodes_max
+        nodes = session.execute(sql, (memory_id, limit + 1))
+        self._validator.at_most("tree_nodes_max", "the tree", len(nodes), "memories")
+        found = sorted((MemoryRow(*row) for row in nodes), key=lambda row: row.num)
         foreign = {row.id for row in found if not call.grants.allows(row.namespace, call.access)}
         if not foreign:
             return found, []
@@ -168,13 +172,11 @@ class DeletionService:
                 (detached if child.id in foreign else waiting).append(child)
         return sorted(doomed, key=lambda row: row.num), detached
 
-    def _rows(self, session: Session, sql: str, memory_id: str) -> list[MemoryRow]:
-        limit = self._validator.limits.tree_nodes_max
-        found = session.execute(sql, (memory_id, limit + 1))
-        self._validator.at_most("tree_nodes_max", "the tree", len(found), "memories")
-        return sorted((MemoryRow(*row) for row in found), key=lambda row: row.num)
-
-    def _detach(self, call: Call, transaction: WriteTransaction, children: list[MemoryRow]) -> None:
+    def _detach(
+        self, call: Call, transaction: WriteTransaction, children: Iterable[MemoryRow]
+    ) -> list[str]:
+        """Let some memories hang below nothing; the ids of those that the caller may see."""
+        seen: list[str] = []
         for child in children:
             self._store.supersede(
                 call,
@@ -183,3 +185,18 @@ class DeletionService:
                 msgspec.structs.replace(child, parent_id=None),
                 operation="detach_from_parent",
             )
+            if call.grants.allows(child.namespace, "read"):
+                seen.append(child.id)
+        return seen
+
+
+def _children(session: Session, sql: str, memory_id: str) -> Iterator[MemoryRow]:
+    """What hangs directly below a memory, however much, a bounded number at a time."""
+    last = (-1, -1)
+    while True:
+        found = session.execute(sql, (memory_id, *last, CHILDREN_AT_ONCE))
+        for row in (MemoryRow(*columns) for columns in found):
+            yield row
+            last = (row.created_us, row.num)
+        if len(found) < CHILDREN_AT_ONCE:
+            return

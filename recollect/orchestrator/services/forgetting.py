@@ -85,6 +85,7 @@ class ForgettingService:
             again = await self._storage.read(partial(self._fates, call, operation))
             # The run is known by where it was begun; elsewhere another one is for.
             fates = [fate for fate in again if fate.namespace in places]
+        await self._taking_back.detach(call, progress)
         ids = list(dict.fromkeys(memory_id for fate, memory_id in done if _counts([fate])))
         return {
             "source": operation.source,

@@ -142,7 +142,7 @@ class KeyedService:
                 changes[COLUMN_OF[name]] = getattr(draft, COLUMN_OF[name])
             new = msgspec.structs.replace(holder, archived_us=None, **changes)
             check_text(holder, new)
-            new = self._drafting.refaded(holder, new)
+            new = self._drafting.with_time_left(self._drafting.refaded(holder, new), call.now_us)
             new = self._store.supersede(call, transaction, holder, new, embedded)
         else:
             _check_expected(operation, place, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from recollect.orchestrator.accesses import AccessLog
+from recollect.orchestrator.accesses import NO_READS, AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
 from recollect.orchestrator.drafts import Drafting
@@ -225,13 +225,22 @@ class MemoryService:
         def find(session: Session) -> MemoryRow:
             return self._store.require(call, session, operation.memory_id)
 
-        reads_before = 0
+        taken = NO_READS
         try:
             await self._storage.read(find)
             # Only now: what is not the caller's keeps what is known of it.
-            reads_before = self._accesses.take(operation.memory_id)
+            taken = self._accesses.take(operation.memory_id)
         except RecollectError:
             call.refusals.clear()  # the write decides, for it may have been answered before
+        reads_before, counted = taken[0], False
+
+        def note_counted() -> None:
+            nonlocal counted
+            counted = True
+
+        def settled() -> None:
+            if not counted:
+                self._accesses.give_back(operation.memory_id, taken)
 
         def write(transaction: WriteTransaction) -> records.MemoryReinforced:
             row = find(transaction)
@@ -239,6 +248,7 @@ class MemoryService:
             row.access_count += reads_before
             self._fading.reinforce(row, operation.reinforcement_factor, call.now_us)
             self._store.reinforced(call, transaction, row)
+            transaction.after_commit.append(note_counted)
             return {
                 "status": "success",
                 "memory_id": row.id,
@@ -249,4 +259,5 @@ class MemoryService:
                 "fades_at": to_iso(row.fades_us),
             }
 
+        write.settled = settled  # type: ignore[attr-defined]
         return write

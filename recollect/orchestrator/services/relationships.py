@@ -71,10 +71,9 @@ class RelationshipService:
         self._validator.text("relationship_type", operation.relationship_type, "key_chars_max")
 
         def write(transaction: WriteTransaction) -> records.RelationshipAdded:
-            session = transaction
-            source = self._store.require(call, session, operation.source_id, "source memory")
+            source = self._store.require(call, transaction, operation.source_id, "source memory")
             target = self._store.require(
-                call, session, operation.target_id, "target memory", "read"
+                call, transaction, operation.target_id, "target memory", "read"
             )
             transaction.execute(
                 LINK,

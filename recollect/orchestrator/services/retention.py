@@ -15,7 +15,6 @@ from recollect.orchestrator.maintenance.ages import DAY_US, HOUR_US, Ages
 from recollect.orchestrator.maintenance.due import Due
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import ShuttingDown
 from recollect.protocol.operations import ApplyRetention, TrimAnswers
@@ -38,7 +37,6 @@ class RetentionService:
         deletion: DeletionService,
         wiped: Callable[[Call], Awaitable[bool]],
         ages: Ages,
-        validator: Validator,
         settings: Settings,
         draining: Callable[[], bool],
     ) -> None:
@@ -48,7 +46,6 @@ class RetentionService:
         self._deletion = deletion
         self._wiped = wiped
         self._ages = ages
-        self._validator = validator
         self._answers_kept_us = settings.storage.idempotency_hours * HOUR_US
         self._receipts_kept_us = int(settings.context.receipts_kept_days * DAY_US)
         self._draining = draining
@@ -57,7 +54,7 @@ class RetentionService:
     async def apply_retention(
         self, call: Call, operation: ApplyRetention
     ) -> records.RetentionApplied:
-        limit = self._validator.page(operation.limit)
+        limit = operation.limit
         before_us = partial(self._ages.before_us, call.now_us)
         wanted = [Due("expired", before_us())]
         if operation.deleted_days is not None:

@@ -93,7 +93,7 @@ class SessionService:
                 "seq": store.entered(call, transaction, row, shared),
             }
 
-        return self._giving(session_id, delta, write)
+        return self._giving(delta, write)
 
     def _home(self, field: str, name: str, namespace_of: Callable[[str], str]) -> str:
         """The namespace of a user or an app, if their name fits into one."""
@@ -240,17 +240,18 @@ class SessionService:
 
         async def known() -> F:
             await temporary.refresh(session_id)
-            return self._giving(session_id, delta, making())
+            return self._giving(delta, making())
 
         return known()
 
-    def _giving(self, session_id: str, delta: Delta, write: F) -> F:
+    def _giving(self, delta: Delta, write: F) -> F:
         """The same, answered when others can know of the `temp:` state that came with it."""
         temporary, changes = self._states.temporary, delta.temporary
         if changes and temporary.shared:
 
             async def finish(answer: Any) -> Any:
-                await temporary.give(session_id, answer["version"], changes)
+                # A retry is answered with the session that the first attempt made.
+                await temporary.give(answer["session_id"], answer["version"], changes)
                 return answer
 
             write.finish = finish  # type: ignore[attr-defined]

@@ -61,7 +61,7 @@ class TierService:
 
     @reads(Migrate)
     async def migrate(self, call: Call, operation: Migrate) -> records.TiersMigrated:
-        limit = self._validator.page(operation.limit)
+        limit = operation.limit
         if operation.namespace is not None:
             self._validator.namespace(operation.namespace)
         elif call.grants.within(None, "write") == ():

@@ -64,12 +64,18 @@ class Moving:
         await self._writes.write(call, partial(self._move_all, call, progress, rows, action, still))
         failpoint("migrating")
 
-    async def sum_up(self, call: Call, progress: Progress, summary: Summary) -> bool:
+    async def sum_up(
+        self,
+        call: Call,
+        progress: Progress,
+        summary: Summary,
+        still: Still = lambda row: True,
+    ) -> bool:
         """Write a summary and archive what it stands for; False and nothing if one of them was
-        changed meanwhile."""
+        changed meanwhile, or is not to be moved any more."""
         embedded = await self._store.meanings.embed_one(meaning_of(summary.row))
         written = await self._writes.write(
-            call, partial(self._sum_up, call, progress, summary, embedded)
+            call, partial(self._sum_up, call, progress, summary, embedded, still)
         )
         failpoint("migrating")
         return written
@@ -97,11 +103,12 @@ class Moving:
         progress: Progress,
         summary: Summary,
         embedded: Embedded,
+        still: Still,
         transaction: WriteTransaction,
     ) -> bool:
         self._beat(progress, transaction)
         fresh = [as_seen(call, transaction, row) for row in summary.group]
-        group = [row for row in fresh if row is not None]
+        group = [row for row in fresh if row is not None and still(row)]
         if len(group) < len(fresh):
             return False
         self._store.insert(call, transaction, [summary.row], embedded)

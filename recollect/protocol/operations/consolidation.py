@@ -26,7 +26,8 @@ class FindConflicts(Operation[records.ConflictsFound], frozen=True):
 
 class ConsolidateOptions(Operation[records.Consolidated], frozen=True, kw_only=True):
     limit: Annotated[
-        int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many conflicts to settle at most.")
+        int,
+        Meta(ge=1, le=fields.RUN_ITEMS_MAX, description="How many conflicts to settle at most."),
     ] = 100
 
 

@@ -12,6 +12,8 @@ from recollect.protocol.tool import FOR_PROGRAMS
 DEFAULT_NAMESPACE = "app:default"
 INTEGER_MAX = (1 << 63) - 1
 """The largest that a column holds; MessagePack has larger ones."""
+RUN_ITEMS_MAX = 100_000
+"""How much one run sees to at most. It is bounded apart from pages: it answers with counts."""
 
 WORD = r"^[a-z][a-z0-9_.-]{0,63}$(?!\n)"
 """A word of somebody's own in small letters; `$` alone would let a line's end pass."""

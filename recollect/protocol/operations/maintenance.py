@@ -16,11 +16,14 @@ from recollect.protocol.operations import fields
 Limit = Annotated[
     int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many of them to see to at most.")
 ]
+RunLimit = Annotated[
+    int, Meta(ge=1, le=fields.RUN_ITEMS_MAX, description="How many of them to see to at most.")
+]
 Days = Annotated[float, Meta(ge=0, le=36_500)] | None
 
 
 class FadeMemoriesOptions(Operation[records.MemoriesFaded], frozen=True, kw_only=True):
-    limit: Limit = 1000
+    limit: RunLimit = 1000
     dry_run: fields.DryRun = False
 
 
@@ -42,7 +45,7 @@ class ApplyRetention(Operation[records.RetentionApplied], frozen=True, kw_only=T
     archived_days: Annotated[
         Days, Meta(description="Purge what was archived longer ago; nothing if absent.")
     ] = None
-    limit: Limit = 1000
+    limit: RunLimit = 1000
     dry_run: fields.DryRun = False
 
 

@@ -13,7 +13,7 @@ from recollect.protocol.operations import fields
 
 class MigrateOptions(Operation[records.TiersMigrated], frozen=True, kw_only=True):
     limit: Annotated[
-        int, Meta(ge=1, le=fields.INTEGER_MAX, description="How many memories to move at most.")
+        int, Meta(ge=1, le=fields.RUN_ITEMS_MAX, description="How many memories to move at most.")
     ] = 1000
     older_than_days: Annotated[
         Annotated[float, Meta(ge=0, le=36_500)] | None,

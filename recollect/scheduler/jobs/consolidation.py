@@ -7,6 +7,9 @@ from recollect.protocol.operations import Consolidate
 from recollect.scheduler.places import outermost
 from recollect.scheduler.work import Job, Work
 
+SHRINK_MAX = "consolidation.shrink_max"
+"""The limit by which a whole namespace is refused."""
+
 
 async def run(work: Work) -> None:
     settings = work.settings.jobs.consolidation
@@ -18,7 +21,9 @@ async def run(work: Work) -> None:
                     namespace, settings.strategy, dry_run=work.dry_run, limit=settings.limit
                 )
             )
-        except LimitExceeded:
+        except LimitExceeded as error:
+            if error.details.get("limit") != SHRINK_MAX:
+                raise
             # It would take too much of that namespace at once: somebody should have a look.
             work.counts["refused"] += 1
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from glob import escape
 from typing import NamedTuple
 
 from recollect.protocol.operations import ListDocuments, SyncDocuments
@@ -54,11 +55,11 @@ def _named(folders: tuple[str, ...]) -> Iterator[Place]:
 async def _known(work: Work) -> list[Place]:
     """The folders of known documents: of each namespace and root the innermost that holds them all,
     and there only files of the kinds that are known. What was never read in stays out."""
-    roots = [os.path.realpath(root) for root in work.settings.documents.roots]
+    roots = [os.path.realpath(os.path.expanduser(root)) for root in work.settings.documents.roots]
     sources: dict[tuple[str, str], list[str]] = {}
     cursor = None
     for _ in range(DOCUMENTS_MAX // PAGE):
-        page = await work.call(ListDocuments(limit=PAGE, cursor=cursor))
+        page = await work.call(ListDocuments(limit=work.page(PAGE), cursor=cursor))
         for document in page["documents"]:
             source = document["source"]
             root = next((r for r in roots if source.startswith(r.rstrip("/") + "/")), None)
@@ -71,11 +72,19 @@ async def _known(work: Work) -> list[Place]:
     for (namespace, _), found in sources.items():
         folder = os.path.commonpath([os.path.dirname(source) for source in found])
         if len(found) == 1:
-            places.append(Place(namespace, folder, os.path.basename(found[0])))
+            places.append(Place(namespace, folder, escape(os.path.basename(found[0]))))
             continue
-        endings = sorted({os.path.splitext(source)[1] for source in found})
-        places += [Place(namespace, folder, f"**/*{ending}") for ending in endings]
+        names = sorted({_alike(source) for source in found})
+        places += [Place(namespace, folder, f"**/{name}") for name in names]
     return places
+
+
+def _alike(source: str) -> str:
+    """A pattern of the names of files like a known one: of its kind, or if its name has no ending
+    that tells it, of its very name."""
+    name = os.path.basename(source)
+    ending = os.path.splitext(name)[1]
+    return f"*{escape(ending)}" if ending else escape(name)
 
 
 JOB = Job("document_sync", run, lambda settings: bool(settings.documents.roots))
