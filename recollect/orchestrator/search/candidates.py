@@ -78,7 +78,7 @@ class Gathering:
             return matches.best(scope.condition, depth)
         if not len(few):
             return []
-        return matches.best(scope.condition, min(depth, len(few)), 0, few.tolist())
+        return matches.best(scope.condition, min(depth, len(few)), 0, few)
 
     def gather(
         self,

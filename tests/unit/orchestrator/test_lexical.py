@@ -201,7 +201,7 @@ def test_the_ranking_agrees_with_the_formula_after_any_changes(
     fitting = [n for n in scores if n % 10 >= least and (allowed is None or n in allowed)]
     wanted = sorted(fitting, key=lambda num: (-round(scores[num], 9), -num))
     condition: Condition = ("deleted_us IS NULL AND importance >= ?", [least / 10])
-    chosen = None if allowed is None else sorted(allowed)
+    chosen = None if allowed is None else np.array(sorted(allowed), dtype=np.int64)
     for offset in (0, 2):
         found = store.find(query, limit, offset, condition, allowed=chosen)
         expected = wanted[offset : offset + limit]
@@ -558,7 +558,7 @@ def test_matches_answer_several_questions(store: Store) -> None:
     matches = store.index.match(store.session, "fox")
     hits = matches.best(EVERYTHING, 10)
     assert matches.score([3, 2, 1, 99_999, -1]) == dict(hits)
-    assert matches.best(EVERYTHING, 10, allowed=[2, 3, 99_999]) == [
+    assert matches.best(EVERYTHING, 10, allowed=np.array([2, 3, 99_999])) == [
         hit for hit in hits if hit[0] == 2
     ]
 

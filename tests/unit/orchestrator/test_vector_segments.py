@@ -554,11 +554,12 @@ def built(sources: Sequence[Source]) -> Segment:
 def test_what_changes_while_a_segment_is_built_stays_changed() -> None:
     state = State(DIMENSIONS, chunk_rows=3)
     nobody = np.empty(0, dtype=np.int64)
+    nothing = nobody, nobody, np.empty((0, DIMENSIONS), dtype=np.float32)
     state.change(nobody, *rows_of(1, 2, 3, 4, 5, seq=1))
     frozen = state.freeze()
     segment = built(frozen)
     state.change(np.array([2]), *rows_of(2, seq=2))
-    state.remove(np.array([4, 99]))
+    state.change(np.array([4, 99]), *nothing)
     state.seal(frozen, segment)
     assert living_pairs(state) == {(1, 1), (2, 2), (3, 1), (5, 1)}
 
@@ -567,7 +568,7 @@ def test_what_changes_while_a_segment_is_built_stays_changed() -> None:
     sources = state.view.segments
     assert len(sources) == 2
     segment = built(sources)
-    state.remove(np.array([1]))
+    state.change(np.array([1]), *nothing)
     state.change(np.array([3, 2]), *rows_of(3, 6, seq=3))
     state.merge(sources, segment)
     assert len(state.view.segments) == 1

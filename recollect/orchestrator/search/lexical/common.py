@@ -108,8 +108,10 @@ class CommonWords:
             guessed = kept.guessed + len(newer) + len(changed)
             if guessed <= GUESSED_SHARE_MAX * len(kept.docs):
                 postings = _brought_up_to_date(session, term, kept, changed, newer)
-                if seq > kept.seq:
+                if seq > kept.seq and guessed > kept.guessed:
                     self._keep(term.tokens[0], postings, seq, guessed)
+                elif seq > kept.seq:
+                    self._carry_on(term.tokens[0], kept, seq)
                 return postings
         postings = read_postings(session, term)
         self._keep(term.tokens[0], postings, seq, 0)
@@ -128,6 +130,12 @@ class CommonWords:
             if len(changed) > LOOKED_UP_SHARE_MAX * len(kept.docs):
                 return None
         return changed
+
+    def _carry_on(self, word: str, kept: Kept, seq: int) -> None:
+        """Note that a list is the same after a later change."""
+        with self._lock:
+            if self._lists.get(word) is kept:
+                self._lists[word] = msgspec.structs.replace(kept, seq=seq)
 
     def _keep(self, word: str, postings: Postings, seq: int, guessed: int) -> None:
         docs, counts = postings

@@ -24,7 +24,7 @@ class Matches(Protocol):
         condition: Condition,
         limit: int,
         offset: int = 0,
-        allowed: Sequence[int] | None = None,
+        allowed: Numbers | None = None,
     ) -> Hits:
         """The best that fit the condition and, if `allowed` is given, are among those."""
         ...

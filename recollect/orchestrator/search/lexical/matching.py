@@ -162,7 +162,7 @@ class RankedMatches:
         condition: Condition,
         limit: int,
         offset: int = 0,
-        allowed: Sequence[int] | None = None,
+        allowed: Numbers | None = None,
     ) -> Hits:
         wanted = offset + limit
         survivors = Survivors(self._source, condition)
@@ -170,8 +170,7 @@ class RankedMatches:
         for scores in self._stages():
             values = scores.values
             if allowed is not None:
-                matches = np.asarray(allowed, dtype=np.int64)
-                matches = matches[(matches >= 0) & (matches < len(values))]
+                matches = allowed[(allowed >= 0) & (allowed < len(values))]
             else:
                 matches = scores.matches()
             ceiling = found[-1][1] if found else math.inf

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical.frequencies import Frequencies
 from recollect.orchestrator.search.lexical.interface import Numbers
+from recollect.orchestrator.search.lexical.lengths import LENGTH_MAX
 from recollect.orchestrator.search.lexical.matching import Postings
 from recollect.orchestrator.search.lexical.query import Term
 from recollect.orchestrator.search.lexical.tsvector_text import (
@@ -27,7 +28,6 @@ from recollect.orchestrator.search.lexical.tsvector_text import (
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.listed import numbers
 
-LENGTH_MAX = 65_535
 MATCH_COST = 8
 """A match takes longer here than in a file of this machine, so fewer are read within the budget."""
 COUNTED_MAX = 250_000

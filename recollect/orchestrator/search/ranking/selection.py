@@ -82,15 +82,13 @@ def diversify(
     ranked: Sequence[Ranked],
     vectors: Mapping[int, npt.NDArray[np.float32]],
     lambda_: float,
-    limit: int | None = None,
 ) -> list[Ranked]:
     """The ranking with variety: each next one is weighed against its likeness to those before.
 
     `lambda_` is the weight of the score: 1 leaves the order as it is, 0 looks at likeness alone.
-    What has no vector is like nothing. Beyond `limit` the order stays.
+    What has no vector is like nothing.
     """
-    count = len(ranked) if limit is None else min(limit, len(ranked))
-    if lambda_ >= 1 or count < 2:
+    if lambda_ >= 1 or len(ranked) < 2:
         return list(ranked)
     scores = np.array([item.score for item in ranked])
     spread = float(np.ptp(scores))
@@ -101,13 +99,13 @@ def diversify(
     likeness = np.zeros(len(ranked))
     left = np.ones(len(ranked), dtype=bool)
     chosen: list[int] = []
-    for _ in range(count):
+    for _ in range(len(ranked)):
         merit = np.where(left, lambda_ * scores - (1 - lambda_) * likeness, -np.inf)
         best = int(merit.argmax())
         chosen.append(best)
         left[best] = False
         likeness = np.maximum(likeness, matrix @ matrix[best])
-    return [ranked[place] for place in (*chosen, *np.flatnonzero(left))]
+    return [ranked[place] for place in chosen]
 
 
 def _wording(candidate: Candidate) -> _Wording:

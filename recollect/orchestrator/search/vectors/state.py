@@ -58,10 +58,6 @@ class State:
         segments, head = self._without(removed)
         self.view = View(segments, self._with_rows(head, nums, seqs, vectors))
 
-    def remove(self, nums: Numbers) -> None:
-        """Remove numbers, known or not."""
-        self.view = View(*self._without(nums))
-
     def seqs_of(self, nums: Numbers) -> Numbers:
         """The sequence number of each, or the least of all where there is no vector."""
         seqs = np.full(len(nums), np.iinfo(np.int64).min)
