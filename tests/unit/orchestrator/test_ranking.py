@@ -301,16 +301,6 @@ def test_a_dialogue_shares_more_credit_than_a_monologue() -> None:
     assert dialogue.parts["turns"] > monologue.parts["turns"] > 0
 
 
-def test_a_limited_ranking_is_the_head_of_the_whole_one() -> None:
-    candidates = [
-        found(n, f"Note {n}. {'Why?' if n % 3 else ''}", similarity=(n * 37 % 300) / 300)
-        for n in range(1, 301)
-    ]
-    intent = asking("What is in the note?")
-    whole = rank(intent, candidates, WEIGHTS)
-    assert rank(intent, candidates, WEIGHTS, limit=10) == whole[:10]
-
-
 def test_a_long_text_takes_and_gives_little_credit() -> None:
     long = "word " * 800
     turns = [found(1, "Roses.", similarity=0.5), found(2, long, similarity=0.5)]

@@ -29,9 +29,6 @@ SIMILARITY_BEST_MIN = 0.25
 # A reply is about what it replies to; what one person writes in a row often is not.
 MONOLOGUE_RATE = 0.5
 LETTERS_PER_WORD_MAX = 12
-# How many texts are read, at least and for each that is shown.
-READ_MIN = 100
-READ_PER_SHOWN = 3
 # What has at least this share of the best relevance is about the thing that is asked for.
 ABOUT_SHARE = 0.6
 # Where a memory has no vector yet, its words stand in for its meaning, at this rate.
@@ -43,26 +40,17 @@ def rank(
     candidates: Sequence[Candidate],
     weights: Weights,
     runs: Iterable[Sequence[int]] = (),
-    limit: int | None = None,
 ) -> list[Ranked]:
     """The candidates by falling score, each with the parts that add up to it.
 
     `runs` are stretches of consecutive turns, as numbers of memories in the order of their session;
     turns that are no candidates may be left in. Without any, no credit flows from turn to turn.
-    With a `limit` far fewer texts have to be read.
     """
     if not candidates:
         return []
-    columns = _columns(intent, candidates, weights, runs)
+    columns = _columns(intent, candidates, weights, runs) | _read(intent, candidates, weights)
     nums = np.array([candidate.num for candidate in candidates])
     best = _best(columns, nums)
-    if limit is not None:
-        # Reading texts is what takes longest, and lifts no candidate from so far below.
-        best = best[: max(READ_MIN, READ_PER_SHOWN * limit)]
-        columns = {name: column[best] for name, column in columns.items()}
-        nums, candidates = nums[best], [candidates[place] for place in best]
-    columns |= _read(intent, candidates, weights)
-    best = _best(columns, nums)[:limit]
     listed = {name: column[best].tolist() for name, column in columns.items() if column.any()}
     values_of = zip(*listed.values(), strict=True) if listed else repeat((), len(best))
     # Adding up what is shown, in the order shown, makes the parts sum to the score exactly.
