@@ -45,7 +45,9 @@ def translate(error: BaseException) -> RecollectError | None:
 
 
 def is_cut_off(error: psycopg.Error) -> bool:
-    """Whether the connection ended with it."""
-    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(
-        CUT_OFF
+    """Whether the connection ended with it; not so where there was none to be had."""
+    return (
+        isinstance(error, psycopg.OperationalError)
+        and not isinstance(error, psycopg_pool.PoolTimeout)
+        and (error.sqlstate or "08").startswith(CUT_OFF)
     )

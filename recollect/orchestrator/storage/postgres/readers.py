@@ -14,11 +14,18 @@ import structlog
 
 from recollect.orchestrator.storage.interface import Params, ReadFunction, Row, T
 from recollect.orchestrator.storage.postgres.errors import is_cut_off, translate
-from recollect.orchestrator.storage.postgres.session import CONNECT_TIMEOUT_S, PostgresSession
+from recollect.orchestrator.storage.postgres.session import (
+    CONNECT_TIMEOUT_S,
+    PostgresSession,
+    in_full,
+)
 from recollect.orchestrator.storage.postgres.values import adapt
 
 log = structlog.get_logger()
 
+RECONNECT_S_MAX = 1.0
+"""How long the pool tries on to replace a connection. It does so ever more seldom, up to minutes;
+once it has given up, whoever asks next has it try at once."""
 # A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
 # ten nearest.
 READER = (
@@ -70,16 +77,24 @@ def _command(connection: psycopg.Connection[Row], sql: bytes) -> None:
         raise psycopg.OperationalError(connection.pgconn.get_error_message())
 
 
+def _try_again(pool: psycopg_pool.ConnectionPool[Any]) -> None:
+    """Have the pool connect anew for those who wait already."""
+    if pool.get_stats()["requests_waiting"]:
+        pool.check()
+
+
 class ReaderPool:
     """Answers reads, each on one snapshot, as many at a time as it has connections."""
 
     def __init__(self, url: str, readers: int, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._connections = psycopg_pool.ConnectionPool(
-            url,
+            in_full(url),
             min_size=1,
             max_size=readers,
             timeout=CONNECT_TIMEOUT_S,
+            reconnect_timeout=RECONNECT_S_MAX,
+            reconnect_failed=_try_again,
             kwargs={"autocommit": True},
             configure=_prepare_reader,
             open=True,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import LiteralString
 
 import psycopg
+from psycopg import conninfo
 
 from recollect.orchestrator.storage.interface import Params, Row
 from recollect.orchestrator.storage.postgres.claims import Claim, claim_shared
@@ -15,6 +16,8 @@ from recollect.orchestrator.storage.postgres.values import adapt
 from recollect.protocol.errors import RecollectError
 
 CONNECT_TIMEOUT_S = 10
+DEFAULTS = {"connect_timeout": CONNECT_TIMEOUT_S}
+"""What an address of a server means where it does not say it itself."""
 # A transaction asks the server for something every few milliseconds.
 STILL_MS_MAX = 5_000
 
@@ -116,6 +119,12 @@ class PostgresWriterSession(PostgresSession):
 
 def connect(url: str) -> psycopg.Connection[Row]:
     """A connection on which transactions are begun by hand."""
-    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    connection = psycopg.connect(in_full(url), autocommit=True)
     adapt(connection)
     return connection
+
+
+def in_full(url: str) -> str:
+    """An address with what it leaves open."""
+    said = conninfo.conninfo_to_dict(url)
+    return conninfo.make_conninfo(url, **{k: v for k, v in DEFAULTS.items() if k not in said})
