@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
-from recollect.protocol.errors import StorageFailed
+from recollect.orchestrator.storage.postgres.session import connect
+from recollect.protocol import operations as ops
+from recollect.protocol.errors import RecollectError, StorageFailed
+from tests.faults.tools.silent_line import SilentLine
 from tests.harness.own_postgres import OwnPostgres
 from tests.harness.worlds import World
 
 # Whoever reads waits so long for a connection, and no longer.
 REFUSED_WITHIN_S = 15.0
 BACK_WITHIN_S = 5.0
+STOPPED_WITHIN_S = 30.0
+SILENCE_MS_MAX = 15_000
 
 
 @pytest.fixture
 def postgres() -> Iterator[OwnPostgres]:
     with OwnPostgres() as postgres:
         yield postgres
+
+
+@pytest.fixture
+def line(postgres: OwnPostgres) -> Iterator[SilentLine]:
+    folder = conninfo_to_dict(postgres.url)["host"]
+    with SilentLine(f"{folder}/.s.PGSQL.5432") as line:
+        yield line
+
+
+def address_of(line: SilentLine, options: str = "") -> str:
+    return f"postgresql://postgres@127.0.0.1:{line.port}/postgres{options}"
 
 
 async def read_all(world: World, count: int = 1) -> list[object]:
@@ -49,3 +68,55 @@ def test_reads_go_on_as_soon_as_the_server_is_back(postgres: OwnPostgres, tmp_pa
         assert time.monotonic() - began_s < BACK_WITHIN_S
     finally:
         world.close()
+
+
+def test_a_stop_does_not_wait_for_a_server_that_fell_silent(
+    line: SilentLine, tmp_path: Path
+) -> None:
+    world = World(address_of(line), tmp_path / "data")
+    world(ops.AddMemory("The ferry leaves at noon"))
+
+    async def ask_and_stop() -> list[object]:
+        line.fall_silent()
+        asked = [
+            asyncio.ensure_future(world.storage.read(lambda session: session.execute("SELECT 1")))
+            for _ in range(6)
+        ]
+        asked += [asyncio.ensure_future(world.storage.write(lambda t: t.execute("SELECT 1")))]
+        # What is only noted would be written while it stops.
+        world.orchestrator.parts.reuse.note(1)
+        began_s = time.monotonic()
+        await world.orchestrator.stop()
+        assert time.monotonic() - began_s < STOPPED_WITHIN_S
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    told = world._runner.run(asyncio.wait_for(ask_and_stop(), 2 * STOPPED_WITHIN_S))
+    assert all(isinstance(each, RecollectError) and each.retryable for each in told), told
+    world._runner.close()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has it")
+def test_a_silent_server_is_given_up_by_the_system_unless_its_address_says_otherwise(
+    line: SilentLine,
+) -> None:
+    def of(options: str = "") -> list[int]:
+        with (
+            connect(address_of(line, options)) as connection,
+            socket.socket(fileno=os.dup(connection.fileno())) as end,
+        ):
+            alive = end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            return [alive] + [
+                end.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (
+                    socket.TCP_USER_TIMEOUT,
+                    socket.TCP_KEEPIDLE,
+                    socket.TCP_KEEPINTVL,
+                    socket.TCP_KEEPCNT,
+                )
+            ]
+
+    alive, unanswered_ms, idle_s, between_s, count = of()
+    assert alive
+    assert 0 < unanswered_ms <= SILENCE_MS_MAX
+    assert idle_s + between_s * count <= SILENCE_MS_MAX / 1000
+    assert of("?keepalives_idle=40&tcp_user_timeout=90000")[1:3] == [90_000, 40]

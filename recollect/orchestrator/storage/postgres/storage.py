@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from recollect.orchestrator.storage.interface import (
 )
 from recollect.orchestrator.storage.postgres.copies import back_up, problems_of
 from recollect.orchestrator.storage.postgres.errors import translate
-from recollect.orchestrator.storage.postgres.readers import ReaderPool
+from recollect.orchestrator.storage.postgres.readers import CLOSE_S_MAX, ReaderPool
 from recollect.orchestrator.storage.postgres.schema import apply_migrations
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.postgres.values import adapt
@@ -131,7 +132,10 @@ class PostgresStorage:
         }
 
     def close(self) -> None:
+        impatience = threading.Timer(CLOSE_S_MAX, self._writer_session.give_up)
+        impatience.start()
         self._writer.close()
+        impatience.cancel()
         self._readers.close()
         self._writer_session.connection.close()
 
