@@ -30,6 +30,13 @@ class SilentLine:
         """Pass nothing on from here on."""
         self._silent.set()
 
+    def cut_and_fall_silent(self) -> None:
+        """End the lines there are; who connects from here on is not answered."""
+        self._silent.set()
+        for each in list(self._others):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def __enter__(self) -> SilentLine:
         self._thread.start()
         return self
