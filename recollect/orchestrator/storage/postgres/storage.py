@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.copies import read_manifest
@@ -30,10 +31,11 @@ from recollect.orchestrator.storage.postgres.session import PostgresWriterSessio
 from recollect.orchestrator.storage.postgres.values import adapt
 
 SIZE = "SELECT pg_database_size(current_database())"
-# Where the rows of a memory are.
-SCRUB = """
-VACUUM memories, versions, memory_words, vectors, shadow_vectors, relationships, group_members,
-    document_chunks
+SCHEMA = "SELECT current_schema()"
+# Of this store: others may be in other schemas of the same database.
+TABLES = """
+SELECT relname FROM pg_class
+WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r' ORDER BY relname
 """
 
 
@@ -151,13 +153,21 @@ class PostgresStorage:
 
 def _scrub(connection: psycopg.Connection[Row]) -> bool:
     """Have the server take dead rows out of its tables; its own log and files are its own."""
-    connection.execute(SCRUB)
+    _vacuum(connection, sql.SQL("VACUUM {}"))
     return True
 
 
 def _optimise(connection: psycopg.Connection[Row]) -> dict[str, Any]:
     """Have the server take dead rows out of its tables and renew what it knows of them."""
     [(before,)] = connection.execute(SIZE).fetchall()
-    connection.execute("VACUUM (ANALYZE)")
+    _vacuum(connection, sql.SQL("VACUUM (ANALYZE) {}"))
     [(after,)] = connection.execute(SIZE).fetchall()
     return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
+
+
+def _vacuum(connection: psycopg.Connection[Row], statement: sql.SQL) -> None:
+    """Do it with every table of the store: what is erased was in many of them, and of one where
+    nothing is dead the server reads next to nothing."""
+    [(schema,)] = connection.execute(SCHEMA).fetchall()
+    names = [sql.Identifier(schema, name) for (name,) in connection.execute(TABLES).fetchall()]
+    connection.execute(statement.format(sql.SQL(", ").join(names)))
