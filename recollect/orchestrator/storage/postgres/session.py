@@ -32,6 +32,12 @@ DEFAULTS = {
 """What an address of a server means where it does not say it itself."""
 # A transaction asks the server for something every few milliseconds.
 STILL_MS_MAX = 5_000
+# What is answered is on disk, also where the server is set up to answer before; stricter ways of it
+# stay as they are.
+ON_DISK = """
+SELECT set_config('synchronous_commit', 'on', FALSE)
+WHERE current_setting('synchronous_commit') = 'off'
+"""
 
 
 @lru_cache(maxsize=1024)
@@ -132,6 +138,7 @@ class PostgresWriterSession(PostgresSession):
         connection = connect(self._url)
         try:
             self._claim(connection)
+            connection.execute(ON_DISK)
         except BaseException:
             connection.close()
             raise
