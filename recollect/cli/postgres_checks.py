@@ -11,7 +11,6 @@ import psycopg
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import size
 from recollect.cli.store_checks import check_rows, schema_finding
-from recollect.orchestrator.maintenance.checks import RESTORE
 from recollect.orchestrator.search.lexical.tsvector import TsvectorIndex
 from recollect.orchestrator.search.vectors.pgvector import (
     INDEX_PREFIX,
@@ -20,6 +19,7 @@ from recollect.orchestrator.search.vectors.pgvector import (
 )
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Session
+from recollect.orchestrator.storage.postgres.copies import RESTORING
 from recollect.orchestrator.storage.postgres.schema import EXTENSION, EXTENSION_MIN
 from recollect.orchestrator.storage.postgres.session import PostgresSession, connect
 from recollect.orchestrator.storage.postgres.storage import SIZE
@@ -44,10 +44,6 @@ WHERE t.relnamespace = current_schema()::regnamespace ORDER BY c.relname
 MODEL_IN_USE = f"""
 SELECT model, vector_dims(vector) FROM {TABLES[0]} GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 1
 """
-RESTORE_THERE = (
-    "Stop the orchestrators and restore a backup into an empty database: recollect restore BACKUP "
-    "--storage postgresql://…"
-)
 
 
 def check_postgres(url: str) -> Iterator[Finding]:
@@ -65,9 +61,7 @@ def check_postgres(url: str) -> Iterator[Finding]:
         session = PostgresSession(connection)
         for statement in BEGIN:
             session.execute(statement)
-        for finding in _check(session, connection.info.server_version):
-            advice = finding.advice.replace(RESTORE, RESTORE_THERE)
-            yield finding._replace(advice=advice)
+        yield from _check(session, connection.info.server_version)
     except psycopg.errors.QueryCanceled:
         yield warn(
             "database",
@@ -100,7 +94,7 @@ def _check(session: Session, number: int) -> Iterator[Finding]:
     yield from _indexes(session)
     # Before that, vectors and words lie otherwise.
     if schema.state == "ok" and extension.state == "ok":
-        yield from check_rows(session, TsvectorIndex.held_sql, newest=True)
+        yield from check_rows(session, TsvectorIndex.held_sql, RESTORING, newest=True)
 
 
 def _server(session: Session, number: int) -> Finding:

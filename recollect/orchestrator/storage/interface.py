@@ -188,6 +188,8 @@ class Storage(Protocol):
     """Whether a point read is so cheap that it belongs on the event loop."""
     size_sql: str | None
     """Asks for the bytes of the store, where `describe` cannot know them."""
+    restoring: str
+    """What to do to bring a backup back, for whoever is told of damage."""
 
     @property
     def committed_seq(self) -> int:

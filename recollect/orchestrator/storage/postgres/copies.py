@@ -29,6 +29,10 @@ from recollect.orchestrator.storage.postgres.schema import prepare_alone
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession, connect
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
+RESTORING = (
+    "Stop the orchestrators and restore a backup into an empty database: recollect restore BACKUP "
+    "--storage postgresql://…"
+)
 MAGIC = b"recollect rows of postgresql 1\n"
 CHUNK_BYTES_MAX = 64 * 1024 * 1024
 _length = struct.Struct(">I")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import psycopg_pool
 
+from recollect.orchestrator.storage.damage import damaged
 from recollect.protocol.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -15,6 +16,8 @@ from recollect.protocol.errors import (
 
 # How the server's errors begin by which a connection ends; one that just ends has none.
 CUT_OFF = "08", "57P"
+# And those by which it tells that its files are not what it wrote.
+DAMAGE = "XX001", "XX002", "58030", "58P01"
 
 
 def translate(error: BaseException) -> RecollectError | None:
@@ -40,6 +43,12 @@ def translate(error: BaseException) -> RecollectError | None:
             f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
             "or not: send it again with the same key, and it is stored once.",
             reason=reason,
+        )
+    if (error.sqlstate or "").startswith(DAMAGE):
+        return damaged(
+            f"PostgreSQL cannot read what lies in it: {reason}. Nothing was written; its own log "
+            "says more.",
+            reason,
         )
     return StorageFailed(f"PostgreSQL refused: {reason}. Nothing was written.", reason=reason)
 

@@ -23,7 +23,7 @@ from recollect.orchestrator.storage.interface import (
     T,
     WriteFunction,
 )
-from recollect.orchestrator.storage.postgres.copies import back_up, problems_of
+from recollect.orchestrator.storage.postgres.copies import RESTORING, back_up, problems_of
 from recollect.orchestrator.storage.postgres.errors import translate
 from recollect.orchestrator.storage.postgres.readers import CLOSE_S_MAX, ReaderPool
 from recollect.orchestrator.storage.postgres.schema import apply_migrations
@@ -44,6 +44,7 @@ class PostgresStorage:
 
     inline_reads = False
     size_sql: str | None = SIZE
+    restoring = RESTORING
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from recollect.orchestrator.storage.copies import (
 )
 from recollect.orchestrator.storage.sqlite.damage import found_in
 
+RESTORING = "Stop the orchestrator and restore a backup: recollect restore BACKUP --data NEW_FOLDER"
 NUMBERS = "SELECT seq, (SELECT max(number) FROM schema_migrations) FROM ledger WHERE id = 1"
 
 

@@ -26,7 +26,7 @@ from recollect.orchestrator.storage.interface import (
     WriteFunction,
 )
 from recollect.orchestrator.storage.sqlite.checkpoints import Checkpointer
-from recollect.orchestrator.storage.sqlite.copies import back_up, problems_of
+from recollect.orchestrator.storage.sqlite.copies import RESTORING, back_up, problems_of
 from recollect.orchestrator.storage.sqlite.damage import (
     DamageCheck,
     found_in,
@@ -47,6 +47,7 @@ class SqliteStorage:
 
     inline_reads = True
     size_sql: str | None = None
+    restoring = RESTORING
 
     def __init__(
         self,
