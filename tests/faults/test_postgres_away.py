@@ -53,7 +53,7 @@ def address_of(line: SilentLine, options: str = "") -> str:
     return f"postgresql://postgres@127.0.0.1:{line.port}/postgres{options}"
 
 
-async def read_all(world: World, count: int = 1) -> list[object]:
+async def read_all(world: World, count: int = 1) -> list[Any]:
     """What several readers are told who ask at once: 1, or an error."""
     return await asyncio.gather(
         *(

@@ -99,7 +99,7 @@ def translate(error: BaseException) -> RecollectError | None:
         return None
     if isinstance(error, apsw.ConstraintError):
         return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
-    if isinstance(error, apsw.IOError) and error.extendedresult & 0xFFFF in UNREADABLE:
+    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in UNREADABLE:
         return not_whole(
             f"The file of the database cannot be read: {error}. `recollect doctor` looks closer; "
             "if the disk is failing, bring a backup back on another one.",
