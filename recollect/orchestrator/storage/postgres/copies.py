@@ -101,7 +101,9 @@ def _write(connection: psycopg.Connection[Any], file: BinaryIO) -> tuple[int, in
         put(_framed(msgspec.json.encode(table)))
         with connection.cursor() as cursor, cursor.copy(_copying(table, "TO STDOUT")) as rows:
             for chunk in rows:
-                put(_framed(bytes(chunk)))
+                # The server gives a row at a time, however large it is.
+                for start in range(0, len(chunk), CHUNK_BYTES_MAX):
+                    put(_framed(bytes(chunk[start : start + CHUNK_BYTES_MAX])))
         put(_framed(b""))
     put(_framed(b""))
     connection.execute("COMMIT")
