@@ -17,6 +17,7 @@ from recollect.config import HealthSettings
 from recollect.config.settings import EmbeddingSettings, Settings
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage.interface import WriteTransaction
+from recollect.orchestrator.vectors import model_following
 from recollect.protocol import operations as ops
 from recollect.protocol.bearer_keys import hash_of, key_id_of, new_bearer_key
 from recollect.protocol.errors import (
@@ -43,6 +44,11 @@ COUNTING = Settings(
 END_OTHERS = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+OLD_VECTOR = """
+UPDATE vectors SET model = 'hashed-ngrams-v1/256'
+WHERE num = (SELECT min(num) FROM vectors) RETURNING num
 """
 
 Pair = tuple[World, World]
@@ -133,6 +139,32 @@ def test_who_still_has_the_old_model_leaves_the_vectors_of_the_new_one(pair: Pai
     other.run(other.orchestrator.parts.indexes.load(other.storage, old))
     stats = one(ops.Stats())
     assert (stats["index"]["vectors"], stats["embedding"]["waiting"]) == (20, 0)
+
+
+def test_a_new_model_is_taken_up_whole_though_the_storage_fails_meanwhile(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_following, "RETRY_S", 0.1)
+    one, other = pair
+    indexes = other.orchestrator.parts.indexes
+    load, loads = indexes.load, 0
+
+    async def cut_off_once(*given: Any) -> int:
+        nonlocal loads
+        loads += 1
+        if loads == 1:
+            # Written just before this one knew of the new model.
+            await other.storage.write(lambda t: t.execute(OLD_VECTOR) and None)
+            raise StorageFailed("The connection to PostgreSQL was cut.")
+        return await load(*given)
+
+    monkeypatch.setattr(indexes, "load", cut_off_once)
+    one(ops.BatchAddMemories([{"content": f"lantern number {n}"} for n in range(30)]))
+    one(ops.Reembed("hashed", "hashed", 64))
+    until(lambda: bool(one(ops.Ping()) and other(ops.Ping())) and loads > 1)
+    until(lambda: bool(other(ops.CheckIndex(repair=False))["agrees"]))
+    other.settle()
+    assert other(ops.CheckIntegrity())["sound"]
 
 
 @pytest.mark.parametrize("pair", [COUNTING], ids=[""], indirect=True)
