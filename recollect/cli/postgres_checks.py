@@ -20,7 +20,7 @@ from recollect.orchestrator.search.vectors.pgvector import (
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.postgres.copies import RESTORING
-from recollect.orchestrator.storage.postgres.schema import EXTENSION, EXTENSION_MIN
+from recollect.orchestrator.storage.postgres.schema import EXTENSION, EXTENSION_MIN, has_table
 from recollect.orchestrator.storage.postgres.session import PostgresSession, connect
 from recollect.orchestrator.storage.postgres.storage import SIZE
 from recollect.orchestrator.vectors.pgvector_indexes import COUNT_SOME, INDEXED_MIN
@@ -32,7 +32,7 @@ BEGIN = (
     f"SET statement_timeout = '{STATEMENT_S_MAX}s'",
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 )
-HAS_MIGRATIONS = "SELECT to_regclass('schema_migrations') IS NOT NULL"
+HAS_MIGRATIONS = f"SELECT {has_table('schema_migrations')}"
 APPLIED = "SELECT number, name FROM schema_migrations ORDER BY number"
 # An index whose building was broken off takes up what is written, and answers nothing.
 INDEXES = """
@@ -106,7 +106,7 @@ def _server(session: Session, number: int) -> Finding:
             f"Move the database to PostgreSQL {SERVER_MIN} or later.",
         )
     [(total,)] = session.execute(SIZE)
-    return ok("database", f"PostgreSQL {version} answers; the database has {size(total)}.")
+    return ok("database", f"PostgreSQL {version} answers; the store in it has {size(total)}.")
 
 
 def _extension(session: Session) -> Finding:

@@ -25,7 +25,7 @@ from recollect.orchestrator.storage.copies import (
     remove_copy,
     write_manifest,
 )
-from recollect.orchestrator.storage.postgres.schema import prepare_alone
+from recollect.orchestrator.storage.postgres.schema import has_table, prepare_alone
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession, connect
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
@@ -48,7 +48,7 @@ GROUP BY table_name ORDER BY table_name
 """
 SCHEMA = "SELECT max(number) FROM schema_migrations"
 SEQ = "SELECT seq FROM ledger WHERE id = 1"
-HOLDS_STORE = "SELECT to_regclass('ledger') IS NOT NULL OR to_regclass('memories') IS NOT NULL"
+HOLDS_STORE = f"SELECT {has_table('ledger')} OR {has_table('memories')}"
 
 
 class Damaged(Exception):

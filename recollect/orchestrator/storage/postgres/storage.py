@@ -30,9 +30,12 @@ from recollect.orchestrator.storage.postgres.schema import apply_migrations
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.postgres.values import adapt
 
-SIZE = "SELECT pg_database_size(current_database())"
-SCHEMA = "SELECT current_schema()"
 # Of this store: others may be in other schemas of the same database.
+SIZE = """
+SELECT CAST(coalesce(sum(pg_total_relation_size(oid)), 0) AS BIGINT) FROM pg_class
+WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r'
+"""
+SCHEMA = "SELECT current_schema()"
 TABLES = """
 SELECT relname FROM pg_class
 WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r' ORDER BY relname
