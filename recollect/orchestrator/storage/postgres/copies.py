@@ -22,6 +22,8 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import (
     ROWS_NAME,
     Manifest,
+    go_on_unless,
+    never,
     remove_copy,
     write_manifest,
 )
@@ -66,12 +68,13 @@ class Table(msgspec.Struct, frozen=True):
     columns: list[str]
 
 
-def back_up(url: str, folder: Path) -> dict[str, Any]:
-    """Copy a database, also while it is written, into a new folder with a manifest."""
+def back_up(url: str, folder: Path, stopped: Callable[[], bool] = never) -> dict[str, Any]:
+    """Copy a database, also while it is written, into a new folder with a manifest, unless
+    somebody says meanwhile that it is to be stopped."""
     folder.mkdir(parents=True, exist_ok=False)
     try:
         with connect(url) as connection, (folder / ROWS_NAME).open("xb") as file:
-            seq, schema, digest = _write(connection, file)
+            seq, schema, digest = _write(connection, file, stopped)
             file.flush()
             os.fsync(file.fileno())
             manifest = Manifest(seq, schema, file.tell(), digest, storage="postgresql")
@@ -81,7 +84,9 @@ def back_up(url: str, folder: Path) -> dict[str, Any]:
         raise
 
 
-def _write(connection: psycopg.Connection[Any], file: BinaryIO) -> tuple[int, int, str]:
+def _write(
+    connection: psycopg.Connection[Any], file: BinaryIO, stopped: Callable[[], bool]
+) -> tuple[int, int, str]:
     """Write all tables; the last change, the schema and the hash of the file."""
     digest = hashlib.sha256()
 
@@ -101,6 +106,7 @@ def _write(connection: psycopg.Connection[Any], file: BinaryIO) -> tuple[int, in
         put(_framed(msgspec.json.encode(table)))
         with connection.cursor() as cursor, cursor.copy(_copying(table, "TO STDOUT")) as rows:
             for chunk in rows:
+                go_on_unless(stopped)
                 # The server gives a row at a time, however large it is.
                 for start in range(0, len(chunk), CHUNK_BYTES_MAX):
                     put(_framed(bytes(chunk[start : start + CHUNK_BYTES_MAX])))

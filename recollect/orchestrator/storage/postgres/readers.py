@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -29,6 +29,7 @@ log = structlog.get_logger()
 RECONNECT_S_MAX = 1.0
 """How long the pool tries on to replace a connection. It does so ever more seldom, up to minutes;
 once it has given up, whoever asks next has it try at once."""
+CANCEL_S_MAX = 1.0
 CLOSE_S_MAX = 5.0
 """How long what is being read is waited for when all is closed."""
 # A walk through the index of vectors goes on until enough fit; 100 at once find about all of the
@@ -131,6 +132,9 @@ class ReaderPool:
 
     def _give_up(self) -> None:
         for connection in list(self._used):
+            # Else the server would go on with it to its end.
+            with suppress(psycopg.Error):
+                connection.cancel_safe(timeout=CANCEL_S_MAX)
             cut(connection)
         # Those who wait for a connection are told that none comes.
         self._connections.close(timeout=1.0)

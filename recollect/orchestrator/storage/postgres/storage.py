@@ -63,6 +63,7 @@ class PostgresStorage:
     ) -> None:
         self._loop = loop
         self._url = url
+        self._closing = threading.Event()
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
         # Asked once: the connection may be away when somebody wants to know.
@@ -138,6 +139,7 @@ class PostgresStorage:
         }
 
     def close(self) -> None:
+        self._closing.set()
         impatience = threading.Timer(CLOSE_S_MAX, self._writer_session.give_up)
         impatience.start()
         self._writer.close()
@@ -147,7 +149,7 @@ class PostgresStorage:
 
     def _back_up(self, folder: Path) -> dict[str, Any]:
         try:
-            return back_up(self._url, folder)
+            return back_up(self._url, folder, self._closing.is_set)
         except psycopg.Error as error:
             raise translate(error) or error from error
 

@@ -12,6 +12,7 @@ from recollect.orchestrator.storage.interface import Params, Row
 from recollect.protocol.errors import (
     AlreadyExists,
     RecollectError,
+    ShuttingDown,
     StorageFailed,
     StorageFull,
 )
@@ -97,6 +98,8 @@ def translate(error: BaseException) -> RecollectError | None:
     """An error of apsw as one of ours; None if it is something else."""
     if not isinstance(error, apsw.Error):
         return None
+    if isinstance(error, apsw.InterruptError):
+        return ShuttingDown("The orchestrator is shutting down; nothing was done.")
     if isinstance(error, apsw.ConstraintError):
         return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in UNREADABLE:
