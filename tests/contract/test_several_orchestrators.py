@@ -15,6 +15,7 @@ import pytest
 
 from recollect.config import HealthSettings
 from recollect.config.settings import EmbeddingSettings, Settings
+from recollect.orchestrator.access import keyring
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.orchestrator.vectors import model_following
@@ -323,6 +324,35 @@ def test_a_key_is_known_and_refused_at_both(pair: Pair) -> None:
     assert not may(one, write)
     other(ops.RevokeBearerKey("alice", key_id_of(hash_of(key))))
     until(lambda: not may(one, ops.WhoAmI()))
+
+
+SCANS = """
+SELECT (SELECT CAST(seq_scan + coalesce(idx_scan, 0) AS BIGINT) FROM pg_stat_user_tables
+    WHERE relname = 'properties'),
+    (SELECT CAST(seq_scan + coalesce(idx_scan, 0) AS BIGINT) FROM pg_stat_user_tables
+    WHERE relname = 'grants')
+"""
+
+
+def test_who_is_known_is_read_when_it_has_changed_and_hardly_ever_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(keyring, "REFRESH_S", 0.01)
+    world = World(new_database(), tmp_path / "data")
+    try:
+        with psycopg.connect(world.settings.storage.url, autocommit=True) as connection:
+
+            def scans() -> tuple[int, int]:
+                world(ops.Ping())
+                [(looked, read)] = connection.execute(SCANS).fetchall()
+                return looked, read
+
+            looked_before, read_before = scans()
+            until(lambda: scans()[0] >= looked_before + 50)
+            looked, read = scans()
+            assert read - read_before < (looked - looked_before) / 10
+    finally:
+        world.close()
 
 
 def test_two_that_are_told_different_models_agree_on_one(pair: Pair) -> None:
