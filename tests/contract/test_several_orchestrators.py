@@ -22,6 +22,7 @@ from recollect.orchestrator.vectors import model_following
 from recollect.protocol import operations as ops
 from recollect.protocol.bearer_keys import hash_of, key_id_of, new_bearer_key
 from recollect.protocol.errors import (
+    ChangesAhead,
     Forbidden,
     IdempotencyConflict,
     LeaseLost,
@@ -353,6 +354,53 @@ def test_who_is_known_is_read_when_it_has_changed_and_hardly_ever_else(
             assert read - read_before < (looked - looked_before) / 10
     finally:
         world.close()
+
+
+LOSE = (
+    "DELETE FROM {table} WHERE num > %s",
+    ("memories", "vectors", "memory_words", "unembedded"),
+)
+
+
+def test_a_store_that_has_gone_back_is_followed_from_where_it_is(pair: Pair) -> None:
+    """As when a standby takes over that had not got all yet."""
+    world, _ = pair
+    kept = world(ops.AddMemory("The first"))["seq"]
+    [(head,)] = ask(world, "SELECT head FROM ledger")
+    for n in range(5):
+        lost = world(ops.AddMemory(f"Lost number {n}"))["seq"]
+    sql, tables = LOSE
+    with psycopg.connect(world.settings.storage.url) as connection:
+        for table in tables:
+            connection.execute(sql.format(table=table).encode(), (kept,))
+        connection.execute("DELETE FROM journal WHERE seq > %s", (kept,))
+
+    async def follow() -> Any:
+        waiting = asyncio.ensure_future(world.ask(ops.ReadChanges(lost, wait_s=15.0)))
+        while not world.orchestrator.parts.feed.room:
+            await asyncio.sleep(0)
+        await asyncio.to_thread(go_back, world, kept, head)
+        return await waiting
+
+    told = world.run(follow())
+    assert told["error"]["code"] == ChangesAhead.code
+    until(lambda: world(ops.Ping())["seq"] == kept)
+    again = world(ops.AddMemory("The second"))
+    assert again["seq"] == kept + 1
+    seen = world(ops.ReadChanges(kept, wait_s=10.0))["changes"]
+    assert [change["subject"] for change in seen] == [again["memory_id"]]
+
+
+def ask(world: World, sql: str) -> list[Any]:
+    async def read() -> list[Any]:
+        return await world.storage.read(lambda session: session.execute(sql))
+
+    return world.run(read())
+
+
+def go_back(world: World, seq: int, head: bytes) -> None:
+    with psycopg.connect(world.settings.storage.url) as connection:
+        connection.execute("UPDATE ledger SET seq = %s, head = %s", (seq, head))
 
 
 def test_two_that_are_told_different_models_agree_on_one(pair: Pair) -> None:

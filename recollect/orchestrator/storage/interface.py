@@ -55,7 +55,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one commit added to the journal: all changes behind one number, up to another."""
+    """What one commit added to the journal: all changes behind one number, up to another.
+
+    One that adds nothing says that the journal ends there now, although it has gone on before.
+    """
 
     before: int
     seq: int

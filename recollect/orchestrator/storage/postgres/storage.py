@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import structlog
 from psycopg import sql
 
 from recollect.orchestrator.storage import journal, migrations
@@ -16,6 +17,7 @@ from recollect.orchestrator.storage.copies import read_manifest
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
+    Committed,
     PrefetchFunction,
     ReadFunction,
     Row,
@@ -29,6 +31,8 @@ from recollect.orchestrator.storage.postgres.readers import CLOSE_S_MAX, ReaderP
 from recollect.orchestrator.storage.postgres.schema import apply_migrations
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.postgres.values import adapt
+
+log = structlog.get_logger()
 
 # Of this store: others may be in other schemas of the same database.
 SIZE = """
@@ -91,9 +95,26 @@ class PostgresStorage:
         return max(self._writer.committed_seq, self._seen_seq)
 
     async def reached_seq(self) -> int:
+        known = self.committed_seq
         [(seq, _)] = await self.read(lambda session: session.execute(journal.READ_LEDGER))
+        if int(seq) < known and known == self.committed_seq:
+            self._go_back(known, int(seq))
         self._seen_seq = max(self._seen_seq, int(seq))
         return self.committed_seq
+
+    def _go_back(self, known: int, seq: int) -> None:
+        """A server has taken over that had not got all of what the other had acknowledged."""
+        log.error(
+            "The store has gone back: its last changes are lost. A standby that is written to "
+            "synchronously loses none.",
+            action="went_back",
+            before=known,
+            after=seq,
+        )
+        # The writer reads where the journal ends at each batch, so what it knows is only told.
+        self._seen_seq = self._writer.committed_seq = seq
+        if self._writer.observer is not None:
+            self._writer.observer(Committed(seq, seq, []))
 
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")
