@@ -290,7 +290,9 @@ class GroupCommitWriter:
             return error
         translated = self._session.translate(error)
         if translated is not None:
-            log.error("The storage refused a write.", action="write", reason=str(error))
+            # Not the error's own words, which may quote what is to be remembered.
+            reason = translated.details.get("reason", translated.code)
+            log.error("The storage refused a write.", action="write", reason=reason)
             return translated
         log.error("A write failed.", action="write", exc_info=error)
         return InternalError("The write failed by a defect; nothing was written. See the log.")

@@ -26,18 +26,18 @@ def translate(error: BaseException) -> RecollectError | None:
         return StorageFailed("PostgreSQL does not answer; nothing was written.")
     if not isinstance(error, psycopg.Error):
         return None
+    # The rest of what the server says may quote the row, and so what is to be remembered.
+    reason = error.diag.message_primary or str(error)
     if isinstance(error, psycopg.errors.UniqueViolation):
-        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+        return AlreadyExists(f"The storage refused a duplicate; nothing was written ({reason}).")
     if isinstance(error, psycopg.DataError | psycopg.errors.UndefinedFunction):
-        return InvalidArgument(f"PostgreSQL cannot take a value: {error}.")
+        return InvalidArgument(f"PostgreSQL cannot take a value: {reason}.")
     if isinstance(error, psycopg.errors.DiskFull):
         return StorageFull(
             "PostgreSQL's disk is full; nothing was written. Free some space: writing goes on by "
             "itself.",
-            reason=str(error),
+            reason=reason,
         )
-    # The rest of what the server says may quote the row, and so what is to be remembered.
-    reason = error.diag.message_primary or str(error)
     if is_cut_off(error):
         return StorageFailed(
             f"The connection to PostgreSQL was cut: {reason}. What was to be written may be stored "
