@@ -11,11 +11,11 @@ import apsw
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import size
 from recollect.cli.store_checks import check_rows, schema_finding
-from recollect.orchestrator.maintenance.checks import RESTORE
 from recollect.orchestrator.search.lexical import Fts5Index
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME
 from recollect.orchestrator.storage.interface import Params, Row, Session
+from recollect.orchestrator.storage.sqlite.copies import RESTORING
 
 BUSY_TIMEOUT_MS = 10_000
 PROBLEMS_MAX = 5
@@ -52,7 +52,7 @@ def check_database(folder: Path) -> Iterator[Finding]:
         finally:
             session.close()
     except (apsw.NotADBError, apsw.CorruptError) as error:
-        yield fail("database", f"{path} cannot be read: {error}.", RESTORE)
+        yield fail("database", f"{path} cannot be read: {error}.", RESTORING)
     except apsw.Error as error:
         yield fail("database", f"{path} cannot be checked: {error}.", "Check who may read it.")
 
@@ -63,13 +63,13 @@ def _check(session: Session, path: Path) -> Iterator[Finding]:
     yield schema
     if schema.state == "fail":
         return
-    yield from check_rows(session, Fts5Index.held_sql, newest=schema.state == "ok")
+    yield from check_rows(session, Fts5Index.held_sql, RESTORING, newest=schema.state == "ok")
 
 
 def _integrity(session: Session, path: Path) -> Finding:
     found = [str(row[0]) for row in session.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})")]
     if found != ["ok"]:
-        return fail("database", f"SQLite finds damage: {'; '.join(found)}.", RESTORE)
+        return fail("database", f"SQLite finds damage: {'; '.join(found)}.", RESTORING)
     total = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
     return ok("database", f"{path.name}, {size(total)}, is whole.")
 

@@ -12,7 +12,6 @@ import psycopg
 from recollect.cli.findings import Finding, fail, ok, warn
 from recollect.cli.output import size
 from recollect.cli.store_checks import check_rows, schema_finding
-from recollect.orchestrator.maintenance.checks import RESTORE
 from recollect.orchestrator.search.lexical.tsvector import TsvectorIndex
 from recollect.orchestrator.search.vectors.pgvector import (
     INDEX_PREFIX,
@@ -21,7 +20,8 @@ from recollect.orchestrator.search.vectors.pgvector import (
 )
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Session
-from recollect.orchestrator.storage.postgres.schema import EXTENSION, EXTENSION_MIN
+from recollect.orchestrator.storage.postgres.copies import RESTORING
+from recollect.orchestrator.storage.postgres.schema import EXTENSION, EXTENSION_MIN, has_table
 from recollect.orchestrator.storage.postgres.session import PostgresSession, connect
 from recollect.orchestrator.storage.postgres.storage import SIZE
 from recollect.orchestrator.vectors.pgvector_indexes import COUNT_SOME, INDEXED_MIN
@@ -33,7 +33,7 @@ BEGIN = (
     f"SET statement_timeout = '{STATEMENT_S_MAX}s'",
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 )
-HAS_MIGRATIONS = "SELECT to_regclass('schema_migrations') IS NOT NULL"
+HAS_MIGRATIONS = f"SELECT {has_table('schema_migrations')}"
 APPLIED = "SELECT number, name FROM schema_migrations ORDER BY number"
 # An index whose building was broken off takes up what is written, and answers nothing.
 INDEXES = """
@@ -45,10 +45,6 @@ WHERE t.relnamespace = current_schema()::regnamespace ORDER BY c.relname
 MODEL_IN_USE = f"""
 SELECT model, vector_dims(vector) FROM {TABLES[0]} GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 1
 """
-RESTORE_THERE = (
-    "Stop the orchestrators and restore a backup into an empty database: recollect restore BACKUP "
-    "--storage postgresql://…"
-)
 
 
 def check_postgres(url: str) -> Iterator[Finding]:
@@ -66,9 +62,7 @@ def check_postgres(url: str) -> Iterator[Finding]:
         session = PostgresSession(connection)
         for statement in BEGIN:
             session.execute(statement)
-        for finding in _check(session, connection.info.server_version):
-            advice = finding.advice.replace(RESTORE, RESTORE_THERE)
-            yield finding._replace(advice=advice)
+        yield from _check(session, connection.info.server_version)
     except psycopg.errors.QueryCanceled:
         yield warn(
             "database",
@@ -111,7 +105,7 @@ def _check(session: Session, number: int) -> Iterator[Finding]:
     yield from _indexes(session)
     # Before that, vectors and words lie otherwise.
     if schema.state == "ok" and extension.state == "ok":
-        yield from check_rows(session, TsvectorIndex.held_sql, newest=True)
+        yield from check_rows(session, TsvectorIndex.held_sql, RESTORING, newest=True)
 
 
 def _server(session: Session, number: int) -> Finding:
@@ -123,7 +117,7 @@ def _server(session: Session, number: int) -> Finding:
             f"Move the database to PostgreSQL {SERVER_MIN} or later.",
         )
     [(total,)] = session.execute(SIZE)
-    return ok("database", f"PostgreSQL {version} answers; the database has {size(total)}.")
+    return ok("database", f"PostgreSQL {version} answers; the store in it has {size(total)}.")
 
 
 def _extension(session: Session) -> Finding:

@@ -29,7 +29,7 @@ def schema_finding(number: int, known: int) -> Finding:
     return ok("schema", f"Schema {number} is the newest.")
 
 
-def check_rows(session: Session, held_sql: str, *, newest: bool) -> Iterator[Finding]:
+def check_rows(session: Session, held_sql: str, restore: str, *, newest: bool) -> Iterator[Finding]:
     """Whether rows, vectors and words agree; all there is to say only of the newest schema."""
     if newest:
         yield _journal(session)
@@ -39,12 +39,14 @@ def check_rows(session: Session, held_sql: str, *, newest: bool) -> Iterator[Fin
     )
     yield from _told(
         "words",
-        checks.check_words(held_sql, session),
+        checks.check_words(held_sql, restore, session),
         lambda: "The full-text index agrees with the memories.",
     )
     if newest:
         yield from _told(
-            "links", checks.check_links(session), lambda: "What hangs on memories has its memory."
+            "links",
+            checks.check_links(restore, session),
+            lambda: "What hangs on memories has its memory.",
         )
 
 

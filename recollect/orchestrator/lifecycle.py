@@ -30,6 +30,8 @@ log = structlog.get_logger()
 
 CHOICES_MAX = 10
 LOOK_S = 1.0
+NOTED_S_MAX = 5.0
+"""How long a stop waits for what was noted to be written: a storage may never answer."""
 
 
 class Orchestrator:
@@ -176,11 +178,14 @@ class Orchestrator:
         await parts.redis.stop()
         parts.attempts.flush()
         try:
-            await parts.accesses.flush()
-            await parts.reuse.flush()
-            await parts.keeping.flush()
+            async with asyncio.timeout(NOTED_S_MAX):
+                await parts.accesses.flush()
+                await parts.reuse.flush()
+                await parts.keeping.flush()
         except RecollectError as error:
             log.warning("Accesses were not written.", action="stop", reason=error.message)
+        except TimeoutError:
+            log.warning("Accesses were not written.", action="stop", reason="it took too long")
         await asyncio.to_thread(parts.readers.close)
         # Closing waits for the writer, which must be able to settle its futures meanwhile.
         await asyncio.to_thread(parts.storage.close)

@@ -13,6 +13,8 @@ from recollect.config.settings import DecaySettings
 from recollect.orchestrator.rows import MemoryRow
 
 DAY_S = 86_400
+GROWTH_MAX = 1e15
+"""Whatever grows by so much is at its bound: less than a second is no stability."""
 MOMENT_US_MAX = 253_402_300_799_000_000  # the year 9999, the last that ISO 8601 text can show
 
 
@@ -27,6 +29,8 @@ class Fading:
         }
         self._importance_gain = settings.importance_gain
         self._access_gain = settings.access_gain
+        gain = math.log(settings.access_gain)
+        self._accesses_max = math.log(GROWTH_MAX) / gain if gain else math.inf
         self._stability_s_max = settings.stability_days_max * DAY_S
         self._lifetimes_us = math.log(1 / settings.fade_threshold) * 1_000_000
 
@@ -66,4 +70,6 @@ class Fading:
 
     def grown(self, stability_s: float, accesses: int) -> float:
         """The stability after some tracked reads."""
-        return self.bounded(stability_s * self._access_gain ** min(accesses, 1000))
+        if accesses >= self._accesses_max:
+            return self._stability_s_max
+        return self.bounded(stability_s * self._access_gain**accesses)

@@ -17,8 +17,15 @@ log = structlog.get_logger()
 PROPERTY = "words_version"
 BEGUN = "begun"
 PAGE_ROWS = 5_000
+PAGE_CHARS = 2_000_000
+"""A page is one transaction, for which all other writes wait: long texts are fewer of one."""
+REPORT_ROWS = 100_000
+SIZES = f"""
+SELECT num, length(content) + length(metadata) FROM memories
+WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
+"""
 PAGE = f"""
-SELECT {COLUMNS} FROM memories WHERE num > ? AND {PRESENT} ORDER BY num LIMIT ?
+SELECT {COLUMNS} FROM memories WHERE num > ? AND num <= ? AND {PRESENT} ORDER BY num
 """
 
 
@@ -34,8 +41,8 @@ async def ensure_words(storage: Storage, lexical: LexicalIndex) -> int:
     after, done = 0, 0
     await storage.write(partial(_clear, lexical))
     while nums := await storage.write(partial(_learn, after)):
-        after, done = nums[-1], done + len(nums)
-        if done % (20 * PAGE_ROWS) == 0:
+        before, after, done = done, nums[-1], done + len(nums)
+        if done // REPORT_ROWS > before // REPORT_ROWS:
             log.info("Words are being indexed.", action="index_words", memories=done)
     await storage.write(lambda transaction: set_property(transaction, PROPERTY, version))
     return done
@@ -57,8 +64,14 @@ def _learn(after: int, transaction: WriteTransaction) -> list[int]:
 
 
 def page(after: int, session: Session, size: int = PAGE_ROWS) -> list[MemoryRow]:
-    """Memories that are searched, behind one of them."""
-    return [MemoryRow(*row) for row in session.execute(PAGE, (after, size))]
+    """Memories that are searched, behind one of them: at least one, if there is any."""
+    last, chars = after, 0
+    for num, length in session.execute(SIZES, (after, size)):
+        chars += length
+        if last != after and chars > PAGE_CHARS:
+            break
+        last = num
+    return [MemoryRow(*row) for row in session.execute(PAGE, (after, last))]
 
 
 def learn(rows: list[MemoryRow], transaction: WriteTransaction) -> None:

@@ -11,12 +11,13 @@ import pytest
 
 from recollect.cli.backups.folders import restore_into
 from recollect.cli.backups.servers import restore_into_server
+from recollect.orchestrator.storage.postgres import copies
 from recollect.orchestrator.storage.properties import STORE_ID, get_property
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import StorageFull
 from tests.contract.test_tiers import add
 from tests.faults.tools.disk import files_limited
-from tests.harness.postgres import bare_database
+from tests.harness.postgres import bare_database, new_database
 from tests.harness.worlds import World
 
 
@@ -61,6 +62,19 @@ def store_id(world: World) -> str | None:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_row_that_is_larger_than_one_part_of_a_copy_comes_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(copies, "CHUNK_BYTES_MAX", 4_096)
+    world = World(new_database(), tmp_path / "data")
+    try:
+        add(world, "Worth keeping", value={"log": "x" * 100_000})
+        made = world(ops.Backup(str(tmp_path / "backup")))
+        restored_from(world, Path(made["path"]), tmp_path / "new")
+    finally:
+        world.close()
 
 
 def test_the_newest_backups_are_kept_and_can_be_restored(

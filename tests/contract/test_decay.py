@@ -157,3 +157,19 @@ def test_a_run_is_bounded_and_the_same_again_goes_on(world: World) -> None:
     assert world(ops.FadeMemories(), key="once") == once
     with pytest.raises(Forbidden):
         world(ops.FadeMemories(HOME), identity("anna", (HOME, "admin")))
+
+
+def test_a_memory_that_is_read_over_and_over_keeps_being_counted(
+    storage_url: str, tmp_path: Path
+) -> None:
+    world = fading(storage_url, tmp_path / "data", access_gain=10.0, stability_days_max=365.0)
+    try:
+        read = add(world, "The tide table")
+        for _ in range(400):
+            world(ops.GetMemory(read))
+        assert world.run(world.orchestrator.parts.accesses.flush()) == 1
+        after = world(ops.GetMemory(read))["memory"]
+        assert after["access_count"] >= 400
+        assert after["stability_s"] == 365.0 * DAY_S
+    finally:
+        world.close()

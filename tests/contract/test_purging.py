@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
+from recollect.orchestrator.consolidation.purging import REWRITE
+from recollect.orchestrator.documents.purging import FORGET_CHUNK, RETITLE
+from recollect.orchestrator.memory_store import ERASE, TYPED
+from recollect.orchestrator.search.authors import FORGET as FORGET_AUTHOR
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.errors import NotFound
 from recollect.protocol.operations import (
@@ -17,11 +24,13 @@ from recollect.protocol.operations import (
     DeleteMemory,
     GetByKey,
     GetMemory,
+    LogDecision,
     Purge,
     Put,
     Stats,
     UpdateMemory,
 )
+from tests.harness.postgres import new_database
 from tests.harness.worlds import World
 
 WORD = "zkqvmarkerk"
@@ -152,3 +161,28 @@ def test_an_add_that_is_repeated_is_answered_as_it_was(world: World) -> None:
     first = world(add, key="once")
     assert "key" not in first
     assert world(add, key="once") == first
+
+
+# Where nothing is dead any more: the server takes down when it was last asked to look.
+VACUUMED = "SELECT relname FROM pg_stat_user_tables WHERE last_vacuum IS NOT NULL"
+
+
+def test_the_server_is_asked_to_clean_every_table_that_a_purge_takes_rows_from(
+    tmp_path: Path,
+) -> None:
+    world = World(new_database(), tmp_path / "data")
+    try:
+        decision = world(LogDecision("which boat", ["red", "blue"], "red", "it floats"))
+        purged = world(Purge(decision["decision_id"]))
+        assert purged["wiped"]
+        touched = {
+            name
+            for statement in (*ERASE, RETITLE, REWRITE, FORGET_CHUNK, FORGET_AUTHOR)
+            for name in re.findall(r"(?:DELETE FROM|UPDATE) (\w+)", statement)
+        }
+        assert touched >= {*TYPED, "receipts", "documents", "runs", "authors"}
+        with psycopg.connect(world.settings.storage.url) as connection:
+            cleaned = {name for (name,) in connection.execute(VACUUMED).fetchall()}
+        assert touched <= cleaned
+    finally:
+        world.close()

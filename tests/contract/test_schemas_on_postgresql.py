@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import psycopg
 import pytest
 
+from recollect.cli.postgres_checks import check_postgres
 from recollect.config.settings import EmbeddingSettings, Settings
 from recollect.orchestrator.relocation.places import place_of
 from recollect.orchestrator.relocation.relocating import relocate
+from recollect.orchestrator.storage.copies import read_manifest
 from recollect.orchestrator.storage.migrations import SchemaError
+from recollect.orchestrator.storage.postgres import copies
 from recollect.orchestrator.storage.postgres.claims import claim_alone
-from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
+from recollect.orchestrator.storage.postgres.session import PostgresWriterSession, connect
+from recollect.orchestrator.storage.postgres.storage import SIZE
 from recollect.orchestrator.vectors import pgvector_indexes
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import NotFound, StorageFailed
@@ -111,3 +116,34 @@ def test_what_is_being_copied_is_not_served_and_its_neighbour_is(tmp_path: Path)
 def test_a_schema_that_is_not_there_is_not_taken_for_another(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="CREATE SCHEMA cell_c"):
         World(in_schema(bare_database(), "cell_c"), tmp_path, SETTINGS)
+
+
+def test_a_schema_is_its_own_though_a_store_lies_in_public_as_well(tmp_path: Path) -> None:
+    url = bare_database()
+    make_schemas(url, "cell_a")
+    filled = World(url, tmp_path / "public", SETTINGS)
+    filled(ops.BatchAddMemories(memories("apples")))
+    made = filled(ops.Backup(str(tmp_path / "backup")))
+    try:
+        cell = in_schema(url, "cell_a")
+        empty = bytes_of(cell)
+        assert empty == 0
+        told = {finding.name: finding.message for finding in check_postgres(cell)}
+        assert "no tables of Recollect" in told["schema"]
+        # A backup may be brought back into it, and what is then there is its own.
+        copies.restore(Path(made["path"]), read_manifest(Path(made["path"])), cell, lambda _: None)
+        restored = World(cell, tmp_path / "cell", SETTINGS)
+        try:
+            restored(ops.BatchAddMemories(memories("boats")))
+            assert filled(ops.Count())["count"] == 150
+            assert restored(ops.Stats())["storage"]["bytes"] == bytes_of(cell) > bytes_of(url)
+        finally:
+            restored.close()
+    finally:
+        filled.close()
+
+
+def bytes_of(url: str) -> int:
+    with closing(connect(url)) as connection:
+        [(total,)] = connection.execute(SIZE).fetchall()
+    return int(total)

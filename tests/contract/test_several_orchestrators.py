@@ -16,11 +16,14 @@ import pytest
 
 from recollect.config import HealthSettings
 from recollect.config.settings import EmbeddingSettings, RedisSettings, Settings
+from recollect.orchestrator.access import keyring
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage.interface import WriteTransaction
+from recollect.orchestrator.vectors import model_following
 from recollect.protocol import operations as ops
 from recollect.protocol.bearer_keys import hash_of, key_id_of, new_bearer_key
 from recollect.protocol.errors import (
+    ChangesAhead,
     Forbidden,
     IdempotencyConflict,
     LeaseLost,
@@ -45,6 +48,11 @@ COUNTING = Settings(
 END_OTHERS = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+OLD_VECTOR = """
+UPDATE vectors SET model = 'hashed-ngrams-v1/256'
+WHERE num = (SELECT min(num) FROM vectors) RETURNING num
 """
 
 Pair = tuple[World, World]
@@ -135,6 +143,32 @@ def test_who_still_has_the_old_model_leaves_the_vectors_of_the_new_one(pair: Pai
     other.run(other.orchestrator.parts.indexes.load(other.storage, old))
     stats = one(ops.Stats())
     assert (stats["index"]["vectors"], stats["embedding"]["waiting"]) == (20, 0)
+
+
+def test_a_new_model_is_taken_up_whole_though_the_storage_fails_meanwhile(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_following, "RETRY_S", 0.1)
+    one, other = pair
+    indexes = other.orchestrator.parts.indexes
+    load, loads = indexes.load, 0
+
+    async def cut_off_once(*given: Any) -> int:
+        nonlocal loads
+        loads += 1
+        if loads == 1:
+            # Written just before this one knew of the new model.
+            await other.storage.write(lambda t: t.execute(OLD_VECTOR) and None)
+            raise StorageFailed("The connection to PostgreSQL was cut.")
+        return await load(*given)
+
+    monkeypatch.setattr(indexes, "load", cut_off_once)
+    one(ops.BatchAddMemories([{"content": f"lantern number {n}"} for n in range(30)]))
+    one(ops.Reembed("hashed", "hashed", 64))
+    until(lambda: bool(one(ops.Ping()) and other(ops.Ping())) and loads > 1)
+    until(lambda: bool(other(ops.CheckIndex(repair=False))["agrees"]))
+    other.settle()
+    assert other(ops.CheckIntegrity())["sound"]
 
 
 @pytest.mark.parametrize("pair", [COUNTING], ids=[""], indirect=True)
@@ -315,6 +349,82 @@ def test_a_key_is_known_and_refused_at_both(pair: Pair) -> None:
     assert not may(one, write)
     other(ops.RevokeBearerKey("alice", key_id_of(hash_of(key))))
     until(lambda: not may(one, ops.WhoAmI()))
+
+
+SCANS = """
+SELECT (SELECT CAST(seq_scan + coalesce(idx_scan, 0) AS BIGINT) FROM pg_stat_user_tables
+    WHERE relname = 'properties'),
+    (SELECT CAST(seq_scan + coalesce(idx_scan, 0) AS BIGINT) FROM pg_stat_user_tables
+    WHERE relname = 'grants')
+"""
+
+
+def test_who_is_known_is_read_when_it_has_changed_and_hardly_ever_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(keyring, "REFRESH_S", 0.01)
+    world = World(new_database(), tmp_path / "data")
+    try:
+        with psycopg.connect(world.settings.storage.url, autocommit=True) as connection:
+
+            def scans() -> tuple[int, int]:
+                world(ops.Ping())
+                [(looked, read)] = connection.execute(SCANS).fetchall()
+                return looked, read
+
+            looked_before, read_before = scans()
+            until(lambda: scans()[0] >= looked_before + 50)
+            looked, read = scans()
+            assert read - read_before < (looked - looked_before) / 10
+    finally:
+        world.close()
+
+
+LOSE = (
+    "DELETE FROM {table} WHERE num > %s",
+    ("memories", "vectors", "memory_words", "unembedded"),
+)
+
+
+def test_a_store_that_has_gone_back_is_followed_from_where_it_is(pair: Pair) -> None:
+    """As when a standby takes over that had not got all yet."""
+    world, _ = pair
+    kept = world(ops.AddMemory("The first"))["seq"]
+    [(head,)] = ask(world, "SELECT head FROM ledger")
+    for n in range(5):
+        lost = world(ops.AddMemory(f"Lost number {n}"))["seq"]
+    sql, tables = LOSE
+    with psycopg.connect(world.settings.storage.url) as connection:
+        for table in tables:
+            connection.execute(sql.format(table=table).encode(), (kept,))
+        connection.execute("DELETE FROM journal WHERE seq > %s", (kept,))
+
+    async def follow() -> Any:
+        waiting = asyncio.ensure_future(world.ask(ops.ReadChanges(lost, wait_s=15.0)))
+        while not world.orchestrator.parts.feed.room:
+            await asyncio.sleep(0)
+        await asyncio.to_thread(go_back, world, kept, head)
+        return await waiting
+
+    told = world.run(follow())
+    assert told["error"]["code"] == ChangesAhead.code
+    until(lambda: world(ops.Ping())["seq"] == kept)
+    again = world(ops.AddMemory("The second"))
+    assert again["seq"] == kept + 1
+    seen = world(ops.ReadChanges(kept, wait_s=10.0))["changes"]
+    assert [change["subject"] for change in seen] == [again["memory_id"]]
+
+
+def ask(world: World, sql: str) -> list[Any]:
+    async def read() -> list[Any]:
+        return await world.storage.read(lambda session: session.execute(sql))
+
+    return world.run(read())
+
+
+def go_back(world: World, seq: int, head: bytes) -> None:
+    with psycopg.connect(world.settings.storage.url) as connection:
+        connection.execute("UPDATE ledger SET seq = %s, head = %s", (seq, head))
 
 
 def test_two_that_are_told_different_models_agree_on_one(pair: Pair) -> None:

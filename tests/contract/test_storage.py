@@ -12,7 +12,7 @@ from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.storage import journal_walk
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import WriteTransaction
-from recollect.protocol.errors import InternalError, NotFound, ShuttingDown
+from recollect.protocol.errors import AlreadyExists, InternalError, NotFound, ShuttingDown
 from recollect.protocol.operations import AddMemory, BatchAddMemories
 from tests.harness.worlds import World
 
@@ -242,6 +242,26 @@ def test_rows_that_cannot_be_written_together_fail_only_their_own_write(world: W
     ]
     assert names(world) == ["a", "b", "c", "taken"]
     assert journal_fault(world) is None
+
+
+def test_what_was_to_be_written_is_quoted_in_neither_answer_nor_log(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sessions = Insert("sessions", SESSION_COLUMNS)
+
+    def write(transaction: WriteTransaction) -> None:
+        transaction.insert(sessions, [("zkqv", "u", "t", "{}", "created", 1, 1, 1)])
+
+    async def work() -> None:
+        await world.storage.write(write)
+        with pytest.raises(AlreadyExists) as told:
+            await world.storage.write(write)
+        assert "zkqv" not in told.value.message
+
+    world.run(work())
+    logged = capsys.readouterr()
+    assert "refused a write" in logged.out + logged.err
+    assert "zkqv" not in logged.out + logged.err
 
 
 def test_a_write_refused_because_of_one_that_is_undone_is_tried_again(world: World) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recollect.orchestrator.search.lexical import TsvectorIndex, lexical_text
 from recollect.orchestrator.search.lexical.frequencies import Frequencies
 from recollect.orchestrator.search.lexical.query import terms_of
+from recollect.orchestrator.search.lexical.tsvector import LEARN_CHARS_MAX, LEARN_TEXTS_MAX
 from recollect.orchestrator.search.lexical.tsvector_source import TsvectorSource, count_words
 from recollect.orchestrator.search.lexical.tsvector_text import PLACES_OF_WORD_MAX, vector_of
+from recollect.orchestrator.storage.interface import Params, Row
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
+from recollect.orchestrator.storage.properties import set_property
+from recollect.orchestrator.words_rebuilding import PAGE_CHARS, PROPERTY, ensure_words
+from recollect.protocol.operations import BatchAddMemories, SearchMemory
 from tests.harness.postgres import new_database
+from tests.harness.worlds import World
 from tests.unit.orchestrator.test_lexical import (
     TOKENS,
     Store,
@@ -97,3 +106,54 @@ def test_places_of_a_word_are_bounded() -> None:
 def test_a_phrase_far_inside_a_text_is_found(store: Store) -> None:
     store.write({1: lexical_text("filler " * 9_000 + "silver heron"), 2: "heron silver"})
     assert store.nums('"silver heron"') == [1]
+
+
+def test_the_server_hears_of_a_large_batch_again_and_again(store: Store) -> None:
+    """It ends a transaction in which nothing is asked of it for some seconds."""
+    asked: list[int] = []
+    execute = store.session.execute
+
+    def listening(sql: str, params: Params = ()) -> list[Row]:
+        if any(isinstance(param, list) for param in params):
+            asked.append(sum(len(param) for param in params if isinstance(param, np.ndarray)))
+        return list(execute(sql, params))
+
+    store.session.execute = listening
+    try:
+        short = {n: f"fox{n} den" for n in range(1, 2 * LEARN_TEXTS_MAX + 2)}
+        store.write(dict(short))
+        half = LEARN_CHARS_MAX // 2 + 1
+        store.write({n: f"owl{n} ".ljust(half, "z") for n in range(1_000, 1_003)})
+    finally:
+        del store.session.execute
+    # Numbers and lengths, in two arrays.
+    assert asked == [2 * LEARN_TEXTS_MAX, 2 * LEARN_TEXTS_MAX, 2, 2, 2, 2]
+    assert store.nums(f"fox{LEARN_TEXTS_MAX}") == [LEARN_TEXTS_MAX]
+    assert store.nums("owl1002") == [1_002]
+    assert store.nums("den", limit=1_000) == sorted(short, reverse=True)
+
+
+def test_words_are_made_anew_of_texts_however_long_they_are(tmp_path: Path) -> None:
+    world = World(new_database(), tmp_path / "data")
+    try:
+        draw = random.Random(7)
+        filler = " ".join(f"{draw.getrandbits(32):x}" for _ in range(100))
+        long = 190 * f"{filler} "
+        items = [{"content": f"heron{n} {long}"} for n in range(30)]
+        for item in items:
+            assert world(BatchAddMemories([item]))["stored"] == 1
+
+        async def rebuild() -> tuple[int, int]:
+            await world.storage.write(lambda t: set_property(t, PROPERTY, "another"))
+            before = world.storage.describe()["transactions"]
+            done = await ensure_words(world.storage, world.orchestrator.parts.lexical)
+            return done, world.storage.describe()["transactions"] - before
+
+        done, transactions = world.run(rebuild())
+        assert done == len(items)
+        # Clearing and noting that it is done are two, and the page behind the last is one.
+        assert transactions - 3 >= sum(len(item["content"]) for item in items) / PAGE_CHARS
+        found = world(SearchMemory("heron7"))["results"]
+        assert found[0]["content"].startswith("heron7 ")
+    finally:
+        world.close()

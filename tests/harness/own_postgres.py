@@ -38,6 +38,10 @@ class OwnPostgres:
         process.send_signal(signal.SIGQUIT)
         process.wait(ENDED_WITHIN_S)
 
+    def file(self, path: str) -> Path:
+        """One of its files, by the path that it gives itself."""
+        return self._folder / "data" / path
+
     def start(self) -> None:
         """Start it again on what it left behind."""
         self._server.ensure_postgres_running()

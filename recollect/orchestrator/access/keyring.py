@@ -17,12 +17,18 @@ from recollect.orchestrator.access import credentials
 from recollect.orchestrator.access.entries import Entry, read_entries
 from recollect.orchestrator.access.identities import LOCAL, Identity
 from recollect.orchestrator.calls import Call, Refusal
-from recollect.orchestrator.storage.interface import Storage, WriteTransaction
+from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.storage.properties import get_property, set_property
 from recollect.protocol.errors import Overloaded, RecollectError, Unauthenticated
 
 log = structlog.get_logger()
 
 REFRESH_S = 1.0
+LOOKS_MAX = 60
+"""After so many looks all is read again: an orchestrator of an older version may share the store,
+which does not say that it has changed something."""
+CHANGED = "identities_changed"
+"""The property that says at which change the identities were last changed."""
 RETRY_AFTER_MS = 1
 
 
@@ -55,6 +61,8 @@ class Keyring:
         self._local = {} if local_key is None else {local_key: LOCAL}
         self._snapshot = Snapshot(self._local, {})
         self._exchanges = 0
+        # What the store said of the last change of what was read.
+        self._changed: str | None = None
         self.on_change: Callable[[], None] | None = None
         """Told on the event loop when other identities are known, or with other grants."""
 
@@ -97,24 +105,42 @@ class Keyring:
 
     async def load(self) -> None:
         """Read the tables, unless a change of our own has been entered meanwhile."""
-        exchanges = self._exchanges
-        snapshot = self._made(await self._storage.read(read_entries))
-        if exchanges == self._exchanges and snapshot != self._snapshot:
-            self._exchange(snapshot)
+        exchanges, before = self._exchanges, self._snapshot
+
+        def read(session: Session) -> tuple[str | None, Snapshot | None]:
+            changed = get_property(session, CHANGED)
+            snapshot = self._made(read_entries(session))
+            return changed, None if snapshot == before else snapshot
+
+        changed, snapshot = await self._storage.read(read)
+        if exchanges == self._exchanges:
+            self._changed = changed
+            if snapshot is not None:
+                self._exchange(snapshot)
 
     async def follow(self) -> None:
         """Where others may write to the same storage, look again and again."""
+        looks = 0
         while not self._storage.inline_reads:
             await asyncio.sleep(REFRESH_S)
+            looks += 1
             try:
-                await self.load()
+                if looks % LOOKS_MAX == 0 or await self._is_changed():
+                    await self.load()
             except RecollectError as error:
                 log.warning("Identities were not read.", action="keyring", reason=error.message)
+
+    async def _is_changed(self) -> bool:
+        said = await self._storage.read(
+            lambda session: get_property(session, CHANGED), asks_once=True
+        )
+        return said != self._changed
 
     def changed(self, transaction: WriteTransaction) -> list[Entry]:
         """Take over what a transaction has made of the tables as soon as it is on disk."""
         entries = read_entries(transaction)
         snapshot = self._made(entries)
+        set_property(transaction, CHANGED, str(transaction.last_seq()))
 
         def exchange() -> None:
             self._exchange(snapshot)

@@ -52,6 +52,8 @@ class LiveFeed:
 
     def committed(self, commit: Committed) -> None:
         """Take on a commit of this orchestrator."""
+        if commit.before == commit.seq:
+            return self._go_back(commit.seq)
         if commit.before == self.tail.seq:
             self._take(commit)
         elif self._alone:
@@ -64,6 +66,12 @@ class LiveFeed:
             else:
                 self.tail.restart(commit.seq)
                 self._offered_seq = commit.seq
+
+    def _go_back(self, seq: int) -> None:
+        """Begin anew where the journal ends; whoever waits behind that is told so."""
+        self.tail.restart(seq)
+        self._offered_seq = seq
+        self.room.wake_all()
 
     def _take(self, commit: Committed) -> None:
         self.tail.extend(commit.changes, commit.seq)
@@ -117,7 +125,7 @@ class LiveFeed:
             while True:
                 page = (
                     self._at_hand(after, wanted, limit)
-                    if self.tail.covers(after)
+                    if self.tail.covers(after) and after <= self.tail.seq
                     else await self.page(after, wanted, limit)
                 )
                 if page.changes:

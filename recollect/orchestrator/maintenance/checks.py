@@ -14,7 +14,6 @@ from recollect.orchestrator.memory_store import TYPED
 from recollect.orchestrator.rows import PRESENT
 from recollect.orchestrator.storage.interface import Session
 
-RESTORE = "Stop the orchestrator and restore a backup: recollect restore BACKUP --data NEW_FOLDER"
 RESTART = "Restart the orchestrator: it embeds what is missing when it starts."
 HARMLESS = "They do no harm; please report how this came about."
 
@@ -93,19 +92,20 @@ def check_vectors(session: Session) -> Iterator[Problem]:
         )
 
 
-def check_words(held_sql: str, session: Session) -> Iterator[Problem]:
-    """The full text, which holds the words of some memories, holds those that are searched."""
+def check_words(held_sql: str, restore: str, session: Session) -> Iterator[Problem]:
+    """The full text, which holds the words of some memories, holds those that are searched;
+    `restore` says how a backup is brought back."""
     [(unindexed,)] = session.execute(COUNT_UNINDEXED.format(held=held_sql))
     [(in_vain,)] = session.execute(COUNT_INDEXED_IN_VAIN.format(held=held_sql))
     if unindexed or in_vain:
         yield Problem(
             "words",
             f"The full-text index lacks {unindexed:,} memories and holds {in_vain:,} too many.",
-            "Searching by words misses something. " + RESTORE,
+            f"Searching by words misses something. {restore}",
         )
 
 
-def check_links(session: Session) -> Iterator[Problem]:
+def check_links(restore: str, session: Session) -> Iterator[Problem]:
     """What hangs on a memory has one, and a record has its own columns."""
     [(loose,)] = session.execute(COUNT_LOOSE_LINKS)
     if loose:
@@ -119,4 +119,4 @@ def check_links(session: Session) -> Iterator[Problem]:
         [(count,)] = session.execute(COUNT_BARE.format(table=table))
         if count:
             text = f"Memories of {table} without their own columns: {count:,}."
-            yield Problem("links", text, RESTORE)
+            yield Problem("links", text, restore)

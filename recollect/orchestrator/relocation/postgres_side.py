@@ -15,7 +15,7 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.interface import Row
 from recollect.orchestrator.storage.postgres.claims import claim_alone
 from recollect.orchestrator.storage.postgres.errors import translate
-from recollect.orchestrator.storage.postgres.schema import migrate_alone
+from recollect.orchestrator.storage.postgres.schema import has_table, migrate_alone
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.postgres.values import adapt
 from recollect.protocol.errors import AlreadyExists, InvalidArgument
@@ -32,9 +32,7 @@ WHERE c.relnamespace = CAST(current_schema() AS regnamespace)
     AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 ORDER BY c.relname, a.attname
 """
-FOREIGN = """
-SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('ledger') IS NULL
-"""
+FOREIGN = f"SELECT {has_table('schema_migrations')} AND NOT ({has_table('ledger')})"
 
 
 def name_of(url: str) -> str:

@@ -10,8 +10,9 @@ from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.maintenance import checks
 from recollect.orchestrator.maintenance.agreement import Agreement
-from recollect.orchestrator.maintenance.checks import RESTORE, Problem
+from recollect.orchestrator.maintenance.checks import Problem
 from recollect.orchestrator.search.lexical import LexicalIndex
+from recollect.orchestrator.storage.damage import is_damage
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.storage.journal_walk import JournalWalk
 from recollect.protocol import records
@@ -45,7 +46,11 @@ class IntegrityService:
                 try:
                     problems[part] = await check()
                 except StorageFailed as error:
-                    problems[part] = [Problem(part, f"It cannot be read: {error.message}", RESTORE)]
+                    # A storage that is away for a moment may be whole.
+                    if not is_damage(error):
+                        raise
+                    text = f"It cannot be read: {error.message}"
+                    problems[part] = [Problem(part, text, self._storage.restoring)]
         found = [problem for some in problems.values() for problem in some]
         return {
             "status": "success",
@@ -59,13 +64,16 @@ class IntegrityService:
 
     def _checks(self, call: Call, quick: bool) -> dict[str, Callable[[], Awaitable[list[Problem]]]]:
         """What is looked at, one after the other."""
+        restore = self._storage.restoring
         return {
             "database": partial(self._database, quick),
             "audit": partial(self._audit, call),
             "vectors": partial(self._read, checks.check_vectors),
-            "links": partial(self._read, checks.check_links),
+            "links": partial(self._read, partial(checks.check_links, restore)),
             "index": partial(self._index, call),
-            "words": partial(self._read, partial(checks.check_words, self._lexical.held_sql)),
+            "words": partial(
+                self._read, partial(checks.check_words, self._lexical.held_sql, restore)
+            ),
         }
 
     async def _read(self, check: Callable[[Session], Iterator[Problem]]) -> list[Problem]:
@@ -75,7 +83,8 @@ class IntegrityService:
         found = await self._storage.problems(quick=quick)
         if not found:
             return []
-        return [Problem("database", f"The database finds damage: {'; '.join(found)}.", RESTORE)]
+        text = f"The database finds damage: {'; '.join(found)}."
+        return [Problem("database", text, self._storage.restoring)]
 
     async def _audit(self, call: Call) -> list[Problem]:
         walk = JournalWalk()

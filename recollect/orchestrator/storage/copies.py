@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from recollect.protocol.errors import ShuttingDown
 
 DATABASE_NAME = "recollect.db"
 ROWS_NAME = "recollect.rows"
@@ -24,6 +27,17 @@ class Manifest(msgspec.Struct, frozen=True):
     bytes: int
     sha256: str
     storage: str = "sqlite"
+
+
+def never() -> bool:
+    """Whoever makes a copy by itself is not told to stop."""
+    return False
+
+
+def go_on_unless(stopped: Callable[[], bool]) -> None:
+    """Make no more of a copy whose orchestrator stops; whoever is at it removes what there is."""
+    if stopped():
+        raise ShuttingDown("The orchestrator is shutting down; no copy was made.")
 
 
 def remove_copy(folder: Path) -> None:

@@ -189,9 +189,10 @@ class GroupCommitWriter:
         """
         return self._queue.take(self._batch_max, self._writers_expected, self._commit_s)
 
-    def _write(self, batch: list[Pending]) -> None:
+    def _write(self, batch: list[Pending]) -> bool:
+        """Write a batch; whether the storage could be had for it."""
         if not batch:
-            return
+            return True
         session = self._session
         begun = committing = False
         try:
@@ -220,7 +221,7 @@ class GroupCommitWriter:
             failpoint("after_commit")
         except Exception as error:
             self._ledger = None
-            session.recover()
+            self._recover()
             typed = self._typed(error)
             culprit_possible = begun and not committing and not isinstance(typed, StorageFull)
             if len(batch) > 1 and culprit_possible:
@@ -235,6 +236,7 @@ class GroupCommitWriter:
                 self._commits.append(Committed(before, counter.value, changes))
             self.batches += 1
             self.transactions += len(done)
+        return begun
 
     def _write_singly(self, batch: list[Pending]) -> None:
         """Write one by one what could not be written together, so that only the culprit fails.
@@ -244,7 +246,19 @@ class GroupCommitWriter:
         """
         for pending in batch:
             pending.transaction = pending.error = None
-            self._write([pending])
+        for place, pending in enumerate(batch, 1):
+            if not self._write([pending]) and pending.error is not None:
+                # Each of the others would wait as long, to be told the same.
+                self._fail(batch[place:], self._typed(pending.error))
+                return
+
+    def _recover(self) -> None:
+        """Be fit for the next batch, which finds out by itself if that failed: those who were
+        written before must not be told so."""
+        try:
+            self._session.recover()
+        except Exception as error:
+            log.warning("A transaction was not undone.", action="recover", reason=str(error))
 
     def _learn(self, answered: int, commit_s: float) -> None:
         """How many seem to write at the same time, and how long a commit takes."""
@@ -276,7 +290,9 @@ class GroupCommitWriter:
             return error
         translated = self._session.translate(error)
         if translated is not None:
-            log.error("The storage refused a write.", action="write", reason=str(error))
+            # Not the error's own words, which may quote what is to be remembered.
+            reason = translated.details.get("reason", translated.code)
+            log.error("The storage refused a write.", action="write", reason=reason)
             return translated
         log.error("A write failed.", action="write", exc_info=error)
         return InternalError("The write failed by a defect; nothing was written. See the log.")

@@ -55,7 +55,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one commit added to the journal: all changes behind one number, up to another."""
+    """What one commit added to the journal: all changes behind one number, up to another.
+
+    One that adds nothing says that the journal ends there now, although it has gone on before.
+    """
 
     before: int
     seq: int
@@ -188,6 +191,8 @@ class Storage(Protocol):
     """Whether a point read is so cheap that it belongs on the event loop."""
     size_sql: str | None
     """Asks for the bytes of the store, where `describe` cannot know them."""
+    restoring: str
+    """What to do to bring a backup back, for whoever is told of damage."""
 
     @property
     def committed_seq(self) -> int:

@@ -11,7 +11,7 @@ import asyncio
 import structlog
 
 from recollect.orchestrator.embedding.choosing import ACTIVE
-from recollect.orchestrator.embedding.meaning import Meanings
+from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.storage.interface import Storage
@@ -46,6 +46,8 @@ class ModelFollowing:
         self.trouble: Trouble = unheard
         # What the store said last, and was followed.
         self._known = ""
+        # What was in use before, until all that was made with it is seen to.
+        self._left: list[Meaning] = []
 
     async def run(self, known: str) -> None:
         """Follow from the model that the store was started with."""
@@ -67,14 +69,17 @@ class ModelFollowing:
             return
         spec = EmbedderSpec.from_text(said)
         embedder = await asyncio.to_thread(self._providers.embedder, spec)
+        if embedder.model != self._meanings.current.model:
+            meaning = self._providers.meaning(embedder, asyncio.get_running_loop())
+            self._left.append(self._meanings.current)
+            self._meanings.current = meaning
+            log.info("The store's new model is in use.", action="follow", model=meaning.model)
+        if self._left:
+            # Nothing is written with the old one any more; what was, is dropped and made anew.
+            await self._indexes.load(self._storage, self._meanings.current)
+        # Whatever failed before this is done again.
         self._known = said
-        old = self._meanings.current
-        if embedder.model == old.model:
-            return
-        meaning = self._providers.meaning(embedder, asyncio.get_running_loop())
-        self._meanings.current = meaning
-        log.info("The store's new model is in use.", action="follow", model=meaning.model)
-        # From here on nothing is written with the old one; what was, is dropped and made anew.
-        await self._indexes.load(self._storage, meaning)
-        await old.embedding.retire()
-        old.index.close()
+        while self._left:
+            old = self._left.pop()
+            await old.embedding.retire()
+            old.index.close()

@@ -6,7 +6,7 @@ It keeps nothing that another orchestrator's write would make wrong: what one wr
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -37,6 +37,10 @@ SELECT count(*), CAST(coalesce(sum(length), 0) AS BIGINT) FROM memory_words
 WHERE num = ANY (CAST(? AS BIGINT[]))
 """
 HOMES_KEPT_MAX = 32
+# What is written together. Making words of a text takes time in which the server hears nothing of
+# us, and after some seconds of that it takes a transaction for abandoned.
+LEARN_TEXTS_MAX = 200
+LEARN_CHARS_MAX = 200_000
 
 
 class TsvectorIndex:
@@ -71,18 +75,22 @@ class TsvectorIndex:
         if known := texts.keys() - created:
             forgotten = session.execute(FORGET, (np.array(sorted(known), dtype=np.int64),))
             gone = [length for (length,) in forgotten]
+        lengths = [self._learn(session, part) for part in _parts(texts)]
+        learned = [length for part in lengths for length in part]
+        session.execute(COUNT, (len(learned) - len(gone), sum(learned) - sum(gone)))
+
+    def _learn(self, session: Session, texts: Sequence[tuple[int, str]]) -> list[int]:
+        """Write the words of some memories; how many each has."""
         nums, lengths, words = list[int](), list[int](), list[str]()
-        for num, text in texts.items():
-            if text is not None:
-                stems = self._written_tokens.stems(text)
-                nums.append(num)
-                lengths.append(len(stems))
-                words.append(vector_of(stems))
-        if nums:
-            session.execute(
-                LEARN, (np.array(nums, dtype=np.int64), np.array(lengths, dtype=np.int64), words)
-            )
-        session.execute(COUNT, (len(nums) - len(gone), sum(lengths) - sum(gone)))
+        for num, text in texts:
+            stems = self._written_tokens.stems(text)
+            nums.append(num)
+            lengths.append(len(stems))
+            words.append(vector_of(stems))
+        session.execute(
+            LEARN, (np.array(nums, dtype=np.int64), np.array(lengths, dtype=np.int64), words)
+        )
+        return lengths
 
     def expunge(self, transaction: WriteTransaction, begin: bool) -> bool:
         # The server takes dead words out when the storage has it scrubbed.
@@ -126,3 +134,19 @@ class TsvectorIndex:
                 except KeyError:
                     break
         return texts, words
+
+
+def _parts(texts: dict[int, str | None]) -> Iterator[list[tuple[int, str]]]:
+    """Those that are there, as many at a time as are written together."""
+    part: list[tuple[int, str]] = []
+    chars = 0
+    for num, text in texts.items():
+        if text is None:
+            continue
+        if part and (len(part) >= LEARN_TEXTS_MAX or chars + len(text) > LEARN_CHARS_MAX):
+            yield part
+            part, chars = [], 0
+        part.append((num, text))
+        chars += len(text)
+    if part:
+        yield part

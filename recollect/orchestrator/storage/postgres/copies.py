@@ -22,13 +22,19 @@ from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import (
     ROWS_NAME,
     Manifest,
+    go_on_unless,
+    never,
     remove_copy,
     write_manifest,
 )
-from recollect.orchestrator.storage.postgres.schema import prepare_alone
+from recollect.orchestrator.storage.postgres.schema import has_table, prepare_alone
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession, connect
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID
 
+RESTORING = (
+    "Stop the orchestrators and restore a backup into an empty database: recollect restore BACKUP "
+    "--storage postgresql://…"
+)
 MAGIC = b"recollect rows of postgresql 1\n"
 CHUNK_BYTES_MAX = 64 * 1024 * 1024
 _length = struct.Struct(">I")
@@ -44,7 +50,7 @@ GROUP BY table_name ORDER BY table_name
 """
 SCHEMA = "SELECT max(number) FROM schema_migrations"
 SEQ = "SELECT seq FROM ledger WHERE id = 1"
-HOLDS_STORE = "SELECT to_regclass('ledger') IS NOT NULL OR to_regclass('memories') IS NOT NULL"
+HOLDS_STORE = f"SELECT {has_table('ledger')} OR {has_table('memories')}"
 
 
 class Damaged(Exception):
@@ -62,12 +68,13 @@ class Table(msgspec.Struct, frozen=True):
     columns: list[str]
 
 
-def back_up(url: str, folder: Path) -> dict[str, Any]:
-    """Copy a database, also while it is written, into a new folder with a manifest."""
+def back_up(url: str, folder: Path, stopped: Callable[[], bool] = never) -> dict[str, Any]:
+    """Copy a database, also while it is written, into a new folder with a manifest, unless
+    somebody says meanwhile that it is to be stopped."""
     folder.mkdir(parents=True, exist_ok=False)
     try:
         with connect(url) as connection, (folder / ROWS_NAME).open("xb") as file:
-            seq, schema, digest = _write(connection, file)
+            seq, schema, digest = _write(connection, file, stopped)
             file.flush()
             os.fsync(file.fileno())
             manifest = Manifest(seq, schema, file.tell(), digest, storage="postgresql")
@@ -77,7 +84,9 @@ def back_up(url: str, folder: Path) -> dict[str, Any]:
         raise
 
 
-def _write(connection: psycopg.Connection[Any], file: BinaryIO) -> tuple[int, int, str]:
+def _write(
+    connection: psycopg.Connection[Any], file: BinaryIO, stopped: Callable[[], bool]
+) -> tuple[int, int, str]:
     """Write all tables; the last change, the schema and the hash of the file."""
     digest = hashlib.sha256()
 
@@ -97,7 +106,10 @@ def _write(connection: psycopg.Connection[Any], file: BinaryIO) -> tuple[int, in
         put(_framed(msgspec.json.encode(table)))
         with connection.cursor() as cursor, cursor.copy(_copying(table, "TO STDOUT")) as rows:
             for chunk in rows:
-                put(_framed(bytes(chunk)))
+                go_on_unless(stopped)
+                # The server gives a row at a time, however large it is.
+                for start in range(0, len(chunk), CHUNK_BYTES_MAX):
+                    put(_framed(bytes(chunk[start : start + CHUNK_BYTES_MAX])))
         put(_framed(b""))
     put(_framed(b""))
     connection.execute("COMMIT")

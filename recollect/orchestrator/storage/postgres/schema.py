@@ -27,6 +27,12 @@ NO_EXTENSION = (
 )
 
 
+def has_table(name: str) -> str:
+    """SQL for whether a table is in the store's own schema: by its bare name, one would be found in
+    any schema of the path, where another store may be."""
+    return f"to_regclass(quote_ident(current_schema()) || '.{name}') IS NOT NULL"
+
+
 def apply_migrations(session: PostgresWriterSession, folder: Path) -> int:
     """Bring the schema up to date, by one orchestrator at a time; returns its number."""
     before, after = migrate_alone(session, folder)

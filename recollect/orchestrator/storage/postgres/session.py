@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import LiteralString
 
 import psycopg
+from psycopg import conninfo
 
 from recollect.orchestrator.storage.interface import Params, Row
 from recollect.orchestrator.storage.postgres.claims import Claim, claim_shared
 from recollect.orchestrator.storage.postgres.errors import translate
 from recollect.orchestrator.storage.postgres.values import adapt
-from recollect.protocol.errors import RecollectError
+from recollect.protocol.errors import RecollectError, ShuttingDown
 
 CONNECT_TIMEOUT_S = 10
+# A server that is gone without a word, and what lies between that forgets a connection, is noticed
+# after some ten seconds, whether or not there was something to be answered.
+DEFAULTS = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""What an address of a server means where it does not say it itself."""
 # A transaction asks the server for something every few milliseconds.
 STILL_MS_MAX = 5_000
+# What is answered is on disk, also where the server is set up to answer before; stricter ways of it
+# stay as they are.
+ON_DISK = """
+SELECT set_config('synchronous_commit', 'on', FALSE)
+WHERE current_setting('synchronous_commit') = 'off'
+"""
 
 
 @lru_cache(maxsize=1024)
@@ -57,6 +78,7 @@ class PostgresWriterSession(PostgresSession):
     def __init__(self, url: str, claim: Claim = claim_shared) -> None:
         self._url = url
         self._claim = claim
+        self._given_up = False
         super().__init__(self._connected())
 
     def begin(self) -> None:
@@ -68,6 +90,8 @@ class PostgresWriterSession(PostgresSession):
                 # The server may have been restarted since the last batch: nothing is begun yet.
                 if self.usable():
                     raise
+        if self._given_up:
+            raise ShuttingDown("The orchestrator is shutting down; nothing was written.")
         self.connection = self._connected()
         self.limit_stillness()
         self.execute("BEGIN")
@@ -101,6 +125,12 @@ class PostgresWriterSession(PostgresSession):
     def rest(self) -> None:
         """Nothing is due: the server looks after its own log."""
 
+    def give_up(self) -> None:
+        """Have whoever waits for the server wait no longer, and connect to it no more. Any thread
+        may ask for it."""
+        self._given_up = True
+        cut(self.connection)
+
     def translate(self, error: BaseException) -> RecollectError | None:
         return translate(error)
 
@@ -108,14 +138,31 @@ class PostgresWriterSession(PostgresSession):
         connection = connect(self._url)
         try:
             self._claim(connection)
+            connection.execute(ON_DISK)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
+def cut(connection: psycopg.Connection[Row]) -> None:
+    """End a connection under whoever waits for an answer on it."""
+    # On a descriptor of our own: the other may be closed meanwhile, and its number given away.
+    with (
+        suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+    ):
+        line.shutdown(socket.SHUT_RDWR)
+
+
 def connect(url: str) -> psycopg.Connection[Row]:
     """A connection on which transactions are begun by hand."""
-    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    connection = psycopg.connect(in_full(url), autocommit=True)
     adapt(connection)
     return connection
+
+
+def in_full(url: str) -> str:
+    """An address with what it leaves open."""
+    said = conninfo.conninfo_to_dict(url)
+    return conninfo.make_conninfo(url, **{k: v for k, v in DEFAULTS.items() if k not in said})

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import structlog
+from psycopg import sql
 
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.copies import read_manifest
 from recollect.orchestrator.storage.group_commit import GroupCommitWriter
 from recollect.orchestrator.storage.interface import (
     CommitObserver,
+    Committed,
     PrefetchFunction,
     ReadFunction,
     Row,
@@ -21,18 +25,24 @@ from recollect.orchestrator.storage.interface import (
     T,
     WriteFunction,
 )
-from recollect.orchestrator.storage.postgres.copies import back_up, problems_of
+from recollect.orchestrator.storage.postgres.copies import RESTORING, back_up, problems_of
 from recollect.orchestrator.storage.postgres.errors import translate
-from recollect.orchestrator.storage.postgres.readers import ReaderPool
+from recollect.orchestrator.storage.postgres.readers import CLOSE_S_MAX, ReaderPool
 from recollect.orchestrator.storage.postgres.schema import apply_migrations
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.postgres.values import adapt
 
-SIZE = "SELECT pg_database_size(current_database())"
-# Where the rows of a memory are.
-SCRUB = """
-VACUUM memories, versions, memory_words, vectors, shadow_vectors, relationships, group_members,
-    document_chunks
+log = structlog.get_logger()
+
+# Of this store: others may be in other schemas of the same database.
+SIZE = """
+SELECT CAST(coalesce(sum(pg_total_relation_size(oid)), 0) AS BIGINT) FROM pg_class
+WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r'
+"""
+SCHEMA = "SELECT current_schema()"
+TABLES = """
+SELECT relname FROM pg_class
+WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r' ORDER BY relname
 """
 
 
@@ -41,6 +51,7 @@ class PostgresStorage:
 
     inline_reads = False
     size_sql: str | None = SIZE
+    restoring = RESTORING
 
     def __init__(
         self,
@@ -56,6 +67,7 @@ class PostgresStorage:
     ) -> None:
         self._loop = loop
         self._url = url
+        self._closing = threading.Event()
         writer_session = PostgresWriterSession(url)
         self._writer_session = writer_session
         # Asked once: the connection may be away when somebody wants to know.
@@ -83,9 +95,26 @@ class PostgresStorage:
         return max(self._writer.committed_seq, self._seen_seq)
 
     async def reached_seq(self) -> int:
+        known = self.committed_seq
         [(seq, _)] = await self.read(lambda session: session.execute(journal.READ_LEDGER))
+        if int(seq) < known and known == self.committed_seq:
+            self._go_back(known, int(seq))
         self._seen_seq = max(self._seen_seq, int(seq))
         return self.committed_seq
+
+    def _go_back(self, known: int, seq: int) -> None:
+        """A server has taken over that had not got all of what the other had acknowledged."""
+        log.error(
+            "The store has gone back: its last changes are lost. A standby that is written to "
+            "synchronously loses none.",
+            action="went_back",
+            before=known,
+            after=seq,
+        )
+        # The writer reads where the journal ends at each batch, so what it knows is only told.
+        self._seen_seq = self._writer.committed_seq = seq
+        if self._writer.observer is not None:
+            self._writer.observer(Committed(seq, seq, []))
 
     def read_inline(self, function: ReadFunction[T]) -> T:
         raise AssertionError("a server's rows are never read on the event loop")
@@ -131,13 +160,17 @@ class PostgresStorage:
         }
 
     def close(self) -> None:
+        self._closing.set()
+        impatience = threading.Timer(CLOSE_S_MAX, self._writer_session.give_up)
+        impatience.start()
         self._writer.close()
+        impatience.cancel()
         self._readers.close()
         self._writer_session.connection.close()
 
     def _back_up(self, folder: Path) -> dict[str, Any]:
         try:
-            return back_up(self._url, folder)
+            return back_up(self._url, folder, self._closing.is_set)
         except psycopg.Error as error:
             raise translate(error) or error from error
 
@@ -147,13 +180,21 @@ class PostgresStorage:
 
 def _scrub(connection: psycopg.Connection[Row]) -> bool:
     """Have the server take dead rows out of its tables; its own log and files are its own."""
-    connection.execute(SCRUB)
+    _vacuum(connection, sql.SQL("VACUUM {}"))
     return True
 
 
 def _optimise(connection: psycopg.Connection[Row]) -> dict[str, Any]:
     """Have the server take dead rows out of its tables and renew what it knows of them."""
     [(before,)] = connection.execute(SIZE).fetchall()
-    connection.execute("VACUUM (ANALYZE)")
+    _vacuum(connection, sql.SQL("VACUUM (ANALYZE) {}"))
     [(after,)] = connection.execute(SIZE).fetchall()
     return {"before_bytes": before, "after_bytes": after, "log_bytes": 0, "free_bytes": 0}
+
+
+def _vacuum(connection: psycopg.Connection[Row], statement: sql.SQL) -> None:
+    """Do it with every table of the store: what is erased was in many of them, and of one where
+    nothing is dead the server reads next to nothing."""
+    [(schema,)] = connection.execute(SCHEMA).fetchall()
+    names = [sql.Identifier(schema, name) for (name,) in connection.execute(TABLES).fetchall()]
+    connection.execute(statement.format(sql.SQL(", ").join(names)))

@@ -20,6 +20,8 @@ from recollect.orchestrator.yielding import yield_to_others
 log = structlog.get_logger()
 
 PROBLEMS_MAX = 5
+LOOK_STEPS = 10_000
+"""After so many steps of a check, some thousandths of a second, it is looked whether to go on."""
 INDEX_FOLDER = "index"
 BYTES_PER_MB = 1024 * 1024
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import apsw
 
+from recollect.orchestrator.storage.damage import damaged as not_whole
 from recollect.orchestrator.storage.interface import Params, Row
 from recollect.protocol.errors import (
     AlreadyExists,
     RecollectError,
+    ShuttingDown,
     StorageFailed,
     StorageFull,
 )
@@ -18,6 +20,15 @@ from recollect.protocol.errors import (
 BUSY_TIMEOUT_MS = 10_000
 STATEMENTS_CACHED = 256
 WAL_BYTES_KEPT = 64 * 1024 * 1024
+# Of what goes wrong with a file, what has nothing to do with the room on its disk.
+UNREADABLE = frozenset(
+    (
+        apsw.SQLITE_IOERR_READ,
+        apsw.SQLITE_IOERR_SHORT_READ,
+        apsw.SQLITE_IOERR_CORRUPTFS,
+        apsw.SQLITE_IOERR_DATA,
+    )
+)
 
 
 class SqliteSession:
@@ -87,8 +98,16 @@ def translate(error: BaseException) -> RecollectError | None:
     """An error of apsw as one of ours; None if it is something else."""
     if not isinstance(error, apsw.Error):
         return None
+    if isinstance(error, apsw.InterruptError):
+        return ShuttingDown("The orchestrator is shutting down; nothing was done.")
     if isinstance(error, apsw.ConstraintError):
         return AlreadyExists(f"The storage refused a duplicate; nothing was written ({error}).")
+    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in UNREADABLE:
+        return not_whole(
+            f"The file of the database cannot be read: {error}. `recollect doctor` looks closer; "
+            "if the disk is failing, bring a backup back on another one.",
+            reason=str(error),
+        )
     if isinstance(error, apsw.FullError | apsw.IOError):
         return StorageFull(
             "The disk is full or cannot be written; nothing was written. Free some space: "
@@ -102,7 +121,7 @@ def translate(error: BaseException) -> RecollectError | None:
 
 def damaged(reason: str) -> StorageFailed:
     """What whoever asks a damaged database is told."""
-    return StorageFailed(
+    return not_whole(
         "The database is damaged; nothing was written. `recollect doctor` looks closer, "
         "`recollect restore BACKUP --data NEW_FOLDER` brings a backup back.",
         reason=reason,

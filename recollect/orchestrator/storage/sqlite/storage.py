@@ -7,7 +7,6 @@ import contextlib
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,9 @@ from recollect.orchestrator.storage.interface import (
     WriteFunction,
 )
 from recollect.orchestrator.storage.sqlite.checkpoints import Checkpointer
-from recollect.orchestrator.storage.sqlite.copies import back_up, problems_of
+from recollect.orchestrator.storage.sqlite.copies import RESTORING, back_up, problems_of
 from recollect.orchestrator.storage.sqlite.damage import (
+    LOOK_STEPS,
     DamageCheck,
     found_in,
     refuse_lost,
@@ -38,10 +38,13 @@ from recollect.orchestrator.storage.sqlite.pages import Misfit
 from recollect.orchestrator.storage.sqlite.schema import apply_migrations, rewrite_once
 from recollect.orchestrator.storage.sqlite.scrubbing import scrub
 from recollect.orchestrator.storage.sqlite.session import SqliteSession, damaged, translate
+from recollect.protocol.errors import ShuttingDown
 
 log = structlog.get_logger()
 
 READER_SHARE = 4
+CLOSE_S_MAX = 5.0
+"""How long what is being read is waited for when all is closed."""
 
 
 class SqliteStorage:
@@ -49,6 +52,7 @@ class SqliteStorage:
 
     inline_reads = True
     size_sql: str | None = None
+    restoring = RESTORING
 
     def __init__(
         self,
@@ -131,8 +135,7 @@ class SqliteStorage:
         return self._loop.run_in_executor(self._readers, self._back_up, Path(folder))
 
     def problems_of_backup(self, folder: str) -> asyncio.Future[list[str]]:
-        check = partial(problems_of, Path(folder) / DATABASE_NAME, quick=True)
-        return self._loop.run_in_executor(None, check)
+        return self._loop.run_in_executor(None, self._problems_of_backup, Path(folder))
 
     def scrub(self) -> asyncio.Future[bool]:
         return self._loop.run_in_executor(None, self._scrub)
@@ -164,9 +167,28 @@ class SqliteStorage:
         self._writer.close()
         with self._scrubbing:
             self._checkpointer.close()
+        impatience = threading.Timer(CLOSE_S_MAX, self._give_up)
+        impatience.start()
         self._readers.shutdown(wait=True)
+        impatience.cancel()
         for session in (*self._sessions, self._inline, self._writer_session):
             session.connection.close()
+
+    def _give_up(self) -> None:
+        """Have what is still being read end."""
+        for session in list(self._sessions):
+            session.connection.interrupt()
+
+    def _check_open(self) -> None:
+        if self._closing.is_set():
+            raise ShuttingDown("The orchestrator is shutting down; nothing was read.")
+
+    def _problems_of_backup(self, folder: Path) -> list[str]:
+        try:
+            database = folder / DATABASE_NAME
+            return problems_of(database, quick=True, stopped=self._closing.is_set)
+        except apsw.Error as error:
+            raise translate(error) or error from error
 
     def _problems(self, quick: bool) -> list[str]:
         """What SQLite finds wrong.
@@ -174,16 +196,19 @@ class SqliteStorage:
         Through a connection of its own: one that has searched by words keeps how the full text was
         laid out, and the check, unlike a search, does not notice that a writer has changed that.
         """
+        self._check_open()
         try:
             session = SqliteSession(self.path, page_cache_mb=self._reader_cache_mb, readonly=True)
+            session.connection.set_progress_handler(self._closing.is_set, LOOK_STEPS)
             with contextlib.closing(session.connection):
                 return found_in(session.connection, quick=quick)
         except apsw.Error as error:
             raise translate(error) or error from error
 
     def _back_up(self, folder: Path) -> dict[str, Any]:
+        self._check_open()
         try:
-            return back_up(self.path, folder)
+            return back_up(self.path, folder, self._closing.is_set)
         except apsw.Error as error:
             raise translate(error) or error from error
 
@@ -223,6 +248,7 @@ class SqliteStorage:
         return session.connection
 
     def _read(self, function: ReadFunction[T]) -> T:
+        self._check_open()
         session: SqliteSession | None = getattr(self._local, "session", None)
         if self._damage.found is not None:
             raise damaged(self._damage.found)
