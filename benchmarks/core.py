@@ -153,7 +153,7 @@ def startup(place: Path, memories: int) -> list[Row]:
         return {
             "ready": ready_s,
             "modules": _python_s(
-                "import recollect.cli.app, recollect.orchestrator.process", environment
+                "import recollect.cli.app, recollect.orchestrator.running.process", environment
             ),
             "zmq": _python_s("import zmq", environment),
             "client": _python_s("import recollect.client", environment),

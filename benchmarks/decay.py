@@ -21,8 +21,8 @@ import msgspec
 from benchmarks.table import Row, at_most, p50, show
 from recollect.config.settings import DecaySettings, EmbeddingSettings, Settings, StorageSettings
 from recollect.orchestrator.access.identities import LOCAL
-from recollect.orchestrator.lifecycle import Orchestrator
-from recollect.orchestrator.rows import COLUMNS
+from recollect.orchestrator.memories.rows import COLUMNS
+from recollect.orchestrator.running.lifecycle import Orchestrator
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
 from recollect.protocol.operation import Operation

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from benchmarks.raw import raw_row
 from benchmarks.table import Row, at_least, at_most, show
-from recollect.orchestrator import rows
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.lexical import LEARN, Fts5Index, Hits, lexical_text
 from recollect.orchestrator.search.lexical.query import terms_of

@@ -14,13 +14,14 @@ from typing import Any
 import psycopg
 
 from benchmarks.raw import raw_answer, raw_change, raw_row
-from recollect.orchestrator import idempotency, rows
 from recollect.orchestrator.embedding.choosing import MODEL
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.interface import Vectors
+from recollect.orchestrator.memories import rows
 from recollect.orchestrator.search.lexical.tokens import Tokens
 from recollect.orchestrator.search.lexical.tsvector_text import vector_of
 from recollect.orchestrator.search.vectors.pgvector import index_name
+from recollect.orchestrator.serving import idempotency
 from recollect.orchestrator.storage import journal
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession

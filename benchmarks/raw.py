@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 import zmq
 
-from recollect.orchestrator import idempotency, rows
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.lexical import LEARN
+from recollect.orchestrator.serving import idempotency
 from recollect.orchestrator.storage import journal, migrations
 from recollect.orchestrator.storage.inserting import insert_sql
 from recollect.orchestrator.storage.interface import Change

@@ -23,10 +23,10 @@ from benchmarks.raw import EchoClient, echo_server, raw_answer, raw_change
 from benchmarks.service import CONTENT, folder, serving, store
 from benchmarks.table import Row, at_most, medians, p50, show
 from recollect import MemoryClient
-from recollect.orchestrator import idempotency
-from recollect.orchestrator.keys import HOLDER
-from recollect.orchestrator.rows import COLUMNS, PRESENT
+from recollect.orchestrator.memories.keys import HOLDER
+from recollect.orchestrator.memories.rows import COLUMNS, PRESENT
 from recollect.orchestrator.services.listing import OLD_VERSIONS
+from recollect.orchestrator.serving import idempotency
 from recollect.orchestrator.sessions import rows
 from recollect.orchestrator.sessions.rows import SessionRow
 from recollect.orchestrator.sessions.state import COUNT_KEYS, SET_KEY

@@ -14,7 +14,7 @@ from recollect.client.endpoints import SEPARATOR, split
 from recollect.client.places import Place
 from recollect.client.settings import ENDPOINT_VARIABLE, KEY_FILE_VARIABLE
 from recollect.config import Settings
-from recollect.orchestrator.data_folder import announcement, announcement_path
+from recollect.orchestrator.running.data_folder import announcement, announcement_path
 
 
 def place_of(settings: Settings, endpoint: str | None, key_file: str | None) -> Place:

@@ -22,7 +22,7 @@ from recollect.config.settings import EmbeddingSettings
 from recollect.models.catalogue import CATALOGUE
 from recollect.models.errors import ModelError
 from recollect.models.locating import find
-from recollect.orchestrator.data_folder import announcement, holder_of
+from recollect.orchestrator.running.data_folder import announcement, holder_of
 from recollect.protocol.errors import AccessError, RecollectError
 
 # Versions before it can damage a database whose write-ahead log is reset at a bad moment.

@@ -112,13 +112,13 @@ def explained(error: Exception) -> Failure | None:
     name = f"{type(error).__module__}.{type(error).__name__}"
     if name == "recollect.config.problems.ConfigError":
         return _of_config(error)
-    if name == "recollect.orchestrator.process.NobodyKnown":
+    if name == "recollect.orchestrator.running.process.NobodyKnown":
         return Failure("nobody_known", str(error), exit_code=USAGE)
     if name == "recollect.protocol.key_files.BadKeyFile":
         return Failure(
             "bad_key_file", str(error), "Check the path; `recollect keys new NAME` makes a new key."
         )
-    if name == "recollect.orchestrator.data_folder.FolderInUse":
+    if name == "recollect.orchestrator.running.data_folder.FolderInUse":
         return Failure("folder_in_use", str(error))
     if name == "recollect.health.process.AlreadyWatched":
         return Failure("folder_in_use", str(error), "Stop that one, or use it.")

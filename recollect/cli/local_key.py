@@ -28,7 +28,7 @@ def key_for(endpoint: str | None, key_file: str | None) -> str | None:
 
 def local_key(folder: Path, endpoint: str) -> Path | None:
     """The key of a data folder, if its orchestrator listens there and asks for keys."""
-    from recollect.orchestrator.data_folder import announcement
+    from recollect.orchestrator.running.data_folder import announcement
 
     announced = announcement(folder)
     if announced is None or not announced.get("keys"):

@@ -42,7 +42,7 @@ def orchestrator(
 
         # Threads of BLAS would only spin beside the event loop; it must be said before numpy loads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        from recollect.orchestrator import process
+        from recollect.orchestrator.running import process
 
         configure_logging(settings.logging, "orchestrator")
         raise typer.Exit(process.run(settings))

@@ -163,7 +163,7 @@ def _places(endpoints: str) -> set[str]:
 
 def _announced(folder: Path) -> tuple[str, str | None]:
     """Where the health manager of a data folder is, and its token, which is for that one only."""
-    from recollect.orchestrator.data_folder import announcement
+    from recollect.orchestrator.running.data_folder import announcement
 
     announced = announcement(folder, "health")
     if announced is None or "url" not in announced:

@@ -52,9 +52,9 @@ def migrate_storage(
     with reporting(partial(show_failure, as_json=as_json)):
         settings = options.settings_from(config, data)
         from recollect.logs import configure_logging
-        from recollect.orchestrator import failpoints
         from recollect.orchestrator.relocation.places import place_of
         from recollect.orchestrator.relocation.relocating import relocate
+        from recollect.orchestrator.running import failpoints
 
         # Only what goes wrong is worth a line beside the bar.
         configure_logging(msgspec.structs.replace(settings.logging, level="warning"), "migrate")
@@ -85,8 +85,8 @@ def migrate_storage(
 
 
 def _configured(settings: Settings) -> Place:
-    from recollect.orchestrator.opening import SQLITE
     from recollect.orchestrator.relocation.places import place_of
+    from recollect.orchestrator.running.opening import SQLITE
 
     url = settings.storage.url
     return place_of(settings.storage.data if url == SQLITE else url)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recollect.config.settings import LimitsSettings
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.trust.secret_policy import SecretPolicy
 from recollect.protocol.errors import InvalidArgument, LimitExceeded
 

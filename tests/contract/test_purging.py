@@ -13,7 +13,7 @@ from recollect.orchestrator.access.grants import Grant, Grants
 from recollect.orchestrator.access.identities import Identity
 from recollect.orchestrator.consolidation.purging import REWRITE
 from recollect.orchestrator.documents.purging import FORGET_CHUNK, RETITLE
-from recollect.orchestrator.memory_store import ERASE, TYPED
+from recollect.orchestrator.memories.memory_store import ERASE, TYPED
 from recollect.orchestrator.search.authors import FORGET as FORGET_AUTHOR
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.errors import NotFound

@@ -11,7 +11,7 @@ from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.specs import hashed
 from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.orchestrator.storage.interface import Storage
-from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.troubles.trouble import Trouble
 from recollect.orchestrator.vectors.indexes import VectorIndexes
 from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol.errors import StorageFailed

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.orchestrator.memories.words_rebuilding import PAGE_CHARS, PROPERTY, ensure_words
 from recollect.orchestrator.search.lexical import TsvectorIndex, lexical_text
 from recollect.orchestrator.search.lexical.frequencies import Frequencies
 from recollect.orchestrator.search.lexical.query import terms_of
@@ -18,7 +19,6 @@ from recollect.orchestrator.search.lexical.tsvector_text import PLACES_OF_WORD_M
 from recollect.orchestrator.storage.interface import Params, Row
 from recollect.orchestrator.storage.postgres.session import PostgresWriterSession
 from recollect.orchestrator.storage.properties import set_property
-from recollect.orchestrator.words_rebuilding import PAGE_CHARS, PROPERTY, ensure_words
 from recollect.protocol.operations import BatchAddMemories, SearchMemory
 from tests.harness.postgres import new_database
 from tests.harness.worlds import World

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recollect.orchestrator import failpoints
+from recollect.orchestrator.running import failpoints
 from recollect.orchestrator.storage.sqlite.schema import apply_migrations
 from recollect.orchestrator.storage.sqlite.session import SqliteSession
 

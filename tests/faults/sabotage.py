@@ -65,7 +65,7 @@ def do_not_sync(put: Put) -> None:
 
 def keep_no_answers(put: Put) -> None:
     """Nothing is known of the keys of earlier writes."""
-    from recollect.orchestrator.idempotency import Once
+    from recollect.orchestrator.serving.idempotency import Once
 
     made = Once.__init__
 
@@ -166,7 +166,7 @@ def serve_what_is_there(put: Put) -> None:
 
 def keep_all_answers(put: Put) -> None:
     """There is no bound to what is kept for those who do not take it."""
-    from recollect.orchestrator.server import Server
+    from recollect.orchestrator.serving.server import Server
 
     kept: list[bytes] = []
     send = Server._send
@@ -180,7 +180,7 @@ def keep_all_answers(put: Put) -> None:
 
 def believe_what_comes(put: Put) -> None:
     """What a request says is taken as it is said."""
-    from recollect.orchestrator import dispatch
+    from recollect.orchestrator.serving import dispatch
     from recollect.protocol.operations import REGISTRY
 
     def read(decode: Any, request: Any) -> Any:
@@ -245,7 +245,7 @@ def stay_away(put: Put) -> None:
 
 def do_not_compare_tokens(put: Put) -> None:
     """Whose lease it is by now is not asked in the write."""
-    from recollect.orchestrator import dispatch, idempotency
+    from recollect.orchestrator.serving import dispatch, idempotency
 
     put(idempotency, "check_fence", lambda call, session: None)
     if hasattr(dispatch, "check_fence"):
@@ -289,7 +289,7 @@ def migrate_statement_by_statement(put: Put) -> None:
 
 def stop_at_once(put: Put) -> None:
     """SIGTERM ends it, whoever waits."""
-    from recollect.orchestrator.lifecycle import Orchestrator
+    from recollect.orchestrator.running.lifecycle import Orchestrator
 
     async def stop(self: Any) -> bool:
         os._exit(0)
@@ -299,7 +299,7 @@ def stop_at_once(put: Put) -> None:
 
 def leave_the_words(put: Put) -> None:
     """What is purged stays in the full text until something else takes its place."""
-    from recollect.orchestrator.scrubbing import Scrubbing
+    from recollect.orchestrator.memories.scrubbing import Scrubbing
     from recollect.orchestrator.storage.sqlite.storage import SqliteStorage
 
     async def nothing(self: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from recollect.client import Breaker, MemoryClient, Retry, Timeouts, sans_io
 from recollect.orchestrator.clock import JUMP_NS, SystemClock
-from recollect.orchestrator.lifecycle import Orchestrator
+from recollect.orchestrator.running.lifecycle import Orchestrator
 from recollect.protocol import operations as ops
 from recollect.protocol.errors import DeadlineExceeded, RecollectError
 from tests.faults.ledger import Trial

@@ -15,7 +15,7 @@ import pytest
 
 from recollect import RecollectError
 from recollect.client import Breaker, Retry
-from recollect.orchestrator.data_folder import ORCHESTRATOR, announcement_path, lock_path
+from recollect.orchestrator.running.data_folder import ORCHESTRATOR, announcement_path, lock_path
 from recollect.protocol.errors import RequestTimeout
 from tests.faults import counts, wire
 from tests.faults.ledger import Trial

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 FORKED_WITHIN_S = 30.0
 IMPORTED = (
     "recollect.cli.app",
-    "recollect.orchestrator.process",
+    "recollect.orchestrator.running.process",
     "recollect.health.process",
     "recollect.gateway.process",
     "recollect.gateway.mcp.http",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from recollect.orchestrator.vocabularies import FileCounter
+from recollect.orchestrator.context.vocabularies import FileCounter
 
 
 def bpe_file(texts: Iterable[str], folder: Path) -> Path:

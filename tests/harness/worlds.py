@@ -18,7 +18,7 @@ from recollect.config.settings import (
     StorageSettings,
 )
 from recollect.orchestrator.access.identities import LOCAL, Identity
-from recollect.orchestrator.lifecycle import Orchestrator
+from recollect.orchestrator.running.lifecycle import Orchestrator
 from recollect.protocol.envelope import PROTOCOL_VERSION, Request, decode_reply
 from recollect.protocol.errors import from_body
 from recollect.protocol.operation import Operation

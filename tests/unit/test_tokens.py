@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from recollect.orchestrator.vocabularies import FileCounter, TokenizerUnusable, counter_of
+from recollect.orchestrator.context.vocabularies import FileCounter, TokenizerUnusable, counter_of
 from recollect.tokens import Estimate, TokenCounter
 from tests.harness.tokenizers import bpe_counter, bpe_file
 

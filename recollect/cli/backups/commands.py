@@ -108,7 +108,7 @@ def _back_up_through(endpoint: str | None, key_file: str | None, target: Path) -
 def _back_up_folder(folder: Path, key_file: str | None, target: Path) -> dict[str, Any]:
     """Make the copy here; if an orchestrator serves the folder, through that one."""
     from recollect.cli.backups.folders import NoDatabase, back_up_unserved
-    from recollect.orchestrator.data_folder import FolderInUse, announcement
+    from recollect.orchestrator.running.data_folder import FolderInUse, announcement
 
     announced = announcement(folder)
     try:

@@ -17,7 +17,7 @@ import apsw
 import msgspec
 
 from recollect.cli.failures import USAGE, Failure
-from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
+from recollect.orchestrator.running.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.storage import copies, migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME, MANIFEST_NAME, Manifest
 from recollect.orchestrator.storage.properties import REMOVE, STORE_ID

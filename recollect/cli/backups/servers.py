@@ -12,7 +12,7 @@ import msgspec
 
 from recollect.cli.backups.folders import SQLITE, read_manifest
 from recollect.cli.failures import USAGE, Failure
-from recollect.orchestrator.data_folder import keep_to_owner
+from recollect.orchestrator.running.data_folder import keep_to_owner
 from recollect.orchestrator.storage.migrations import SchemaError
 
 SCHEMES = ("postgresql://", "postgres://")

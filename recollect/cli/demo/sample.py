@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from recollect.client import MemoryClient
 from recollect.config.settings import DecaySettings
 from recollect.orchestrator.clock import IdSource, to_iso
-from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.memories.strength import Fading
 
 DAY_US = 86_400_000_000
 USED_AFTER = 0.6

@@ -18,7 +18,7 @@ from recollect.cli.up.programs import COMPANIONS, Companion, Orchestrator
 from recollect.cli.up.supervisor import Backoff, Program, StartFailed, Supervisor
 from recollect.client import Breaker, MemoryClient, Retry
 from recollect.config import Settings, load
-from recollect.orchestrator.data_folder import announcement
+from recollect.orchestrator.running.data_folder import announcement
 
 READY_WITHIN_S = 60.0
 COMPANIONS_WITHIN_S = 60.0

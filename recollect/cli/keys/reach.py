@@ -20,7 +20,12 @@ from recollect.cli.failures import USAGE, Failure
 from recollect.cli.local_key import is_everywhere, local_key, reachable
 from recollect.cli.options import settings_from
 from recollect.client.settings import ENDPOINT_VARIABLE, KEY_FILE_VARIABLE, endpoint_or_default
-from recollect.orchestrator.data_folder import DataFolder, announcement, holder_of, keep_to_owner
+from recollect.orchestrator.running.data_folder import (
+    DataFolder,
+    announcement,
+    holder_of,
+    keep_to_owner,
+)
 from recollect.protocol.operation import Operation
 
 if TYPE_CHECKING:
@@ -92,7 +97,7 @@ def _running(endpoint: str | None, key_file: str | None, folder: Path | None) ->
 def _stopped(settings: Settings, folder: Path) -> Iterator[Reached]:
     from recollect.logs import configure_logging
     from recollect.orchestrator.access.own_keys import ensure_own_keys
-    from recollect.orchestrator.stopped_store import StoppedStore
+    from recollect.orchestrator.running.stopped_store import StoppedStore
 
     # Only what goes wrong is worth a line here.
     configure_logging(msgspec.structs.replace(settings.logging, level="warning"), "keys")

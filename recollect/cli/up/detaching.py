@@ -16,7 +16,7 @@ from recollect.cli.output import note
 from recollect.cli.up.keeping import UP
 from recollect.cli.up.programs import log_path
 from recollect.cli.up.supervisor import how_it_ended
-from recollect.orchestrator.data_folder import announcement, holder_of, keep_to_owner
+from recollect.orchestrator.running.data_folder import announcement, holder_of, keep_to_owner
 
 LOOK_S = 0.05
 UP_WITHIN_S = 120.0

@@ -23,7 +23,7 @@ from recollect.cli.up.supervisor import Program, StartFailed, Supervisor
 from recollect.cli.up.table import process_table
 from recollect.cli.up.welcome import welcome
 from recollect.config import Settings
-from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
+from recollect.orchestrator.running.data_folder import DataFolder, keep_to_owner
 
 UP = "up"
 """The role in which the supervisor holds a data folder."""

@@ -11,7 +11,7 @@ from recollect.cli.local_key import local_key_in, reachable
 from recollect.cli.up.supervisor import Program
 from recollect.client import AsyncMemoryClient, Retry
 from recollect.config import Settings
-from recollect.orchestrator.data_folder import announcement
+from recollect.orchestrator.running.data_folder import announcement
 from recollect.protocol.errors import RecollectError
 
 PING_S = 1.0

@@ -11,8 +11,8 @@ import msgspec
 
 from recollect.orchestrator.access.attempts import UNREADABLE, Attempts
 from recollect.orchestrator.access.keyring import Keyring, unknown_key
-from recollect.orchestrator.dispatch import Dispatcher
-from recollect.orchestrator.error_answers import Answer
+from recollect.orchestrator.serving.dispatch import Dispatcher
+from recollect.orchestrator.serving.error_answers import Answer
 from recollect.protocol.envelope import decode_request, decode_salvage
 from recollect.protocol.errors import MalformedRequest
 from recollect.protocol.operations import REGISTRY

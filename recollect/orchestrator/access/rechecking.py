@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.fencing import check_fence
+from recollect.orchestrator.jobs.fencing import check_fence
 from recollect.orchestrator.storage.interface import Storage, WriteFunction, WriteTransaction
 
 T = TypeVar("T")

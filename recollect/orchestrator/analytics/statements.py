@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from recollect.orchestrator.assembly.parts import Parts
 from recollect.orchestrator.clock import offset_s_of
-from recollect.orchestrator.counting import MemoryCounter
 from recollect.orchestrator.jobs.beginning import Beginning
-from recollect.orchestrator.leases import Leases
+from recollect.orchestrator.jobs.leases import Leases
+from recollect.orchestrator.memories.counting import MemoryCounter
 from recollect.orchestrator.services.audit import AuditService
 from recollect.orchestrator.services.bearer_keys import BearerKeyService
 from recollect.orchestrator.services.feed import FeedService

@@ -12,51 +12,51 @@ from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.access.refusals import RefusalLog
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.clock import Clock, IdSource
 from recollect.orchestrator.consolidation.running import Running
 from recollect.orchestrator.consolidation.undoing import Undoing
-from recollect.orchestrator.dispatch import Dispatcher
+from recollect.orchestrator.context.vocabularies import counter_of
 from recollect.orchestrator.documents.readers import Readers
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.questions import Questions
-from recollect.orchestrator.error_bus import OWN, ErrorBus
-from recollect.orchestrator.error_keeping import ErrorKeeping
 from recollect.orchestrator.feed.live import LiveFeed
 from recollect.orchestrator.feed.waiting import WaitingRoom
-from recollect.orchestrator.idempotency import Prefetch
-from recollect.orchestrator.keys import Keys
 from recollect.orchestrator.learning.reuse import ReuseLog
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.opening import open_storage, search_parts
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.keys import Keys
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import CachedMemory
+from recollect.orchestrator.memories.scrubbing import Scrubbing
+from recollect.orchestrator.memories.strength import Fading
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.operational.living import Living
 from recollect.orchestrator.operational.opening import open_operational
 from recollect.orchestrator.operational.state import OperationalReading
 from recollect.orchestrator.redis.beside import RedisBeside
-from recollect.orchestrator.rows import CachedMemory
-from recollect.orchestrator.scrubbing import Scrubbing
+from recollect.orchestrator.running.opening import open_storage, search_parts
+from recollect.orchestrator.running.sharing import echoes_of, temporary_of
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.filters import FilterCompiler
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.services.deletion import DeletionService
+from recollect.orchestrator.serving.dispatch import Dispatcher
+from recollect.orchestrator.serving.idempotency import Prefetch
 from recollect.orchestrator.sessions.state import States
-from recollect.orchestrator.sharing import echoes_of, temporary_of
-from recollect.orchestrator.strength import Fading
-from recollect.orchestrator.trouble import Troubled
+from recollect.orchestrator.troubles.error_bus import OWN, ErrorBus
+from recollect.orchestrator.troubles.error_keeping import ErrorKeeping
+from recollect.orchestrator.troubles.trouble import Troubled
 from recollect.orchestrator.trust.secret_policy import policy_of
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.vectors.faiss_indexes import FaissIndexes
 from recollect.orchestrator.vectors.late_embedding import LateEmbedding
 from recollect.orchestrator.vectors.model_following import ModelFollowing
 from recollect.orchestrator.vectors.reembedding import Reembedding
-from recollect.orchestrator.vocabularies import counter_of
 from recollect.orchestrator.working.workflow import Workflow
 
 ROWS_CACHED_MAX = 20_000

@@ -16,7 +16,7 @@ from recollect.orchestrator.assembly.upkeep import upkeep_services
 from recollect.orchestrator.assembly.working import working_services
 from recollect.orchestrator.calls import handlers_of
 from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.dispatch import Dispatcher
+from recollect.orchestrator.serving.dispatch import Dispatcher
 
 
 def assemble(settings: Settings, clock: Clock, own_keys: OwnKeys | None = None) -> Parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow
 from recollect.orchestrator.storage.interface import Session
 
 

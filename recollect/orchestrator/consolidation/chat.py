@@ -20,8 +20,8 @@ from msgspec import Meta
 
 from recollect.config.sharing import ConsolidationSettings
 from recollect.orchestrator.consolidation.statements import statement_of
-from recollect.orchestrator.openai_endpoint import Endpoint, Kind, Transient, encodable
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.outside.openai_endpoint import Endpoint, Kind, Transient, encodable
 from recollect.protocol.errors import ChatUnavailable, InvalidArgument
 
 T = TypeVar("T")

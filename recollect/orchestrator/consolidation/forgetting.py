@@ -20,18 +20,18 @@ import msgspec
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.consolidation.lineage import made_from, stood_for
 from recollect.orchestrator.consolidation.runs import RUN_KINDS
-from recollect.orchestrator.rows import (
+from recollect.orchestrator.memories.rows import (
     SELECT_BY_NUM,
     SELECT_BY_NUMS,
     MemoryRow,
     encode_json,
     with_snapshot,
 )
+from recollect.orchestrator.memories.typed_columns import columns_in, columns_of
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.storage.journal import READ_LEDGER
-from recollect.orchestrator.typed_columns import columns_in, columns_of
 from recollect.protocol.errors import LimitExceeded
 
 FATES_MAX = 200_000

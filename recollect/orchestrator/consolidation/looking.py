@@ -18,8 +18,8 @@ from recollect.orchestrator.calls import Call
 from recollect.orchestrator.consolidation.conflicts import Conflict, conflicts_among
 from recollect.orchestrator.consolidation.judging import Looked, looked_at
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.search.authorship import author_of
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import Scoping

@@ -10,8 +10,8 @@ import msgspec
 from recollect.orchestrator.consolidation.judging import Looked, judge, looked_at
 from recollect.orchestrator.consolidation.sentences import ended, sentences
 from recollect.orchestrator.consolidation.statements import normalised
-from recollect.orchestrator.rows import MemoryRow, decode_json, encode_json
-from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json, encode_json
+from recollect.orchestrator.memories.strength import Fading
 
 SOURCE = "consolidation"
 TIERS = ("short", "medium", "long")

@@ -5,8 +5,8 @@ Those may be gone since, or hang below them.
 
 from __future__ import annotations
 
-from recollect.orchestrator.memory_store import hangs_below
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.memory_store import hangs_below
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session
 
 ROWS_AT_ONCE = 50

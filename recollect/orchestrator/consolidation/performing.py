@@ -20,10 +20,10 @@ from recollect.orchestrator.consolidation.lineage import DERIVED_FROM, REPLACES,
 from recollect.orchestrator.consolidation.runs import Item
 from recollect.orchestrator.consolidation.settling import CHANGED, UNFOUND, Settlement
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.memory_store import MemoryStore, as_deleted
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore, as_deleted
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.orchestrator.rows import decode_json, encode_json
+from recollect.orchestrator.memories.rows import decode_json, encode_json
 from recollect.orchestrator.storage.interface import WriteTransaction
 
 RUNS = """

@@ -13,7 +13,7 @@ import msgspec
 from recollect.orchestrator.access.grants import covers
 from recollect.orchestrator.calls import Call, record
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
-from recollect.orchestrator.rows import decode_json, encode_json
+from recollect.orchestrator.memories.rows import decode_json, encode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol import records

@@ -9,7 +9,7 @@ import msgspec
 
 from recollect.orchestrator.consolidation.conflicts import Conflict
 from recollect.orchestrator.consolidation.judging import DUPLICATE
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
 from recollect.orchestrator.storage.interface import Session
 
 Strategy = Literal["keep_latest", "keep_most_trusted", "merge", "llm_based"]

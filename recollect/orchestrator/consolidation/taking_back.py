@@ -15,12 +15,12 @@ from recollect.orchestrator.consolidation.forgetting import Action, Fate
 from recollect.orchestrator.consolidation.parents import DETACHED, free_of_cycle, hanging
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.runs import Item
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow, with_snapshot
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol.errors import AlreadyExists
 

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from recollect.orchestrator import typed_columns
 from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
@@ -21,12 +20,13 @@ from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.lineage import UNLINK
 from recollect.orchestrator.consolidation.parents import free_of_cycle, hanging
 from recollect.orchestrator.consolidation.runs import Item, Run
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import SELECT_BY_NUM, VERSIONED, MemoryRow, with_snapshot
+from recollect.orchestrator.memories import typed_columns
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import VERSION_BY_NUMBER, MemoryStore, as_deleted
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, VERSIONED, MemoryRow, with_snapshot
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol.errors import AlreadyExists
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.authorship import metadata_of
 from recollect.orchestrator.search.scope import Scope
 from recollect.orchestrator.storage.interface import Row, Session

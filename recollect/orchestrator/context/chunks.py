@@ -6,7 +6,7 @@ from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.context import live
 from recollect.orchestrator.context.fencing import Quotation
 from recollect.orchestrator.context.live import LivePiece
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 from recollect.protocol import records
 

@@ -14,7 +14,7 @@ import msgspec
 
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.context.neutral import attribute, neutral
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 
 FORMAT = 1

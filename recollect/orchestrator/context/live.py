@@ -14,8 +14,8 @@ import msgspec
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.context.fencing import Quotation, minute, quotation
 from recollect.orchestrator.context.neutral import neutral
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.operational.state import OperationalState
-from recollect.orchestrator.rows import encode_json
 from recollect.protocol.operations.context import ContextTier
 from recollect.protocol.records import EventRecord
 

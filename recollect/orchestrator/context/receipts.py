@@ -12,7 +12,7 @@ import msgspec
 
 from recollect.orchestrator.context.fencing import FORMAT
 from recollect.orchestrator.context.live import LivePiece
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 

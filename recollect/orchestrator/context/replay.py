@@ -10,8 +10,8 @@ from recollect.orchestrator.context.chunks import live_chunk, memory_chunk
 from recollect.orchestrator.context.fencing import quotation_of
 from recollect.orchestrator.context.receipts import Item, Receipt, frame_of
 from recollect.orchestrator.context.selection import written
-from recollect.orchestrator.memory_store import VERSION_BY_NUMBER, MemoryStore
-from recollect.orchestrator.rows import MemoryRow, with_snapshot
+from recollect.orchestrator.memories.memory_store import VERSION_BY_NUMBER, MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow, with_snapshot
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol import records
 from recollect.protocol.errors import NotFound

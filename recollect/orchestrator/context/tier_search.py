@@ -20,8 +20,8 @@ from recollect.orchestrator.context.weighing import Considered, repeating, value
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.questions import Questions, found_by_words
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition

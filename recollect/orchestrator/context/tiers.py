@@ -6,7 +6,7 @@ memory belongs to the tier that it has.
 
 from __future__ import annotations
 
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition
 from recollect.protocol.collection_names import DOCUMENTS, KNOWLEDGE
 from recollect.protocol.operations.context import ContextTier

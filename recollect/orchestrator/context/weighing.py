@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 import msgspec
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.ranking import Candidate, Intent, Ranked, Weights, collapse, rank
 from recollect.protocol.operations.context import ContextTier
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.tiers.due import ALIVE, FINISHED

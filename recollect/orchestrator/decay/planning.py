@@ -12,7 +12,7 @@ import msgspec
 from recollect.config.settings import DecaySettings
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.decay.faded import archived_since, read_faded
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.tiers.planning import COUNT, Planning, Summary

@@ -8,7 +8,7 @@ import msgspec
 
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow, decode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Row, Session
 from recollect.orchestrator.working.reading import shown

@@ -19,11 +19,11 @@ from recollect.orchestrator.documents.readers import Readers
 from recollect.orchestrator.documents.reading import AUTO
 from recollect.orchestrator.documents.rows import DocumentRow
 from recollect.orchestrator.documents.store import DocumentStore, Facts, Written, matched
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.trust.secret_shapes import find_secrets, masked
 from recollect.orchestrator.validation import Validator

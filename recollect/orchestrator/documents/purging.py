@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 from recollect.orchestrator.documents.chunking import PATH_SIGN
-from recollect.orchestrator.rows import COLUMNS, MemoryRow, decode_json, encode_json
+from recollect.orchestrator.memories.rows import COLUMNS, MemoryRow, decode_json, encode_json
 from recollect.orchestrator.search.authorship import metadata_of
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.collection_names import DOCUMENTS

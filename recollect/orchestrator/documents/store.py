@@ -13,8 +13,8 @@ from recollect.orchestrator.documents import rows
 from recollect.orchestrator.documents.chunking import Chunk
 from recollect.orchestrator.documents.rows import ChunkRow, DocumentRow
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, as_deleted
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.memory_store import MemoryStore, as_deleted
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.errors import NotFound, RecollectError

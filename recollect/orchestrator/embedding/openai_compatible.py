@@ -13,7 +13,7 @@ import numpy as np
 
 from recollect.orchestrator.embedding.interface import Kind, Vectors
 from recollect.orchestrator.embedding.openai_wire import SERVER, decode, encode
-from recollect.orchestrator.openai_endpoint import Endpoint, encodable
+from recollect.orchestrator.outside.openai_endpoint import Endpoint, encodable
 from recollect.protocol.errors import EmbedderUnavailable
 
 TEXT_CHARS_MAX = 8_000

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.openai_endpoint import Kind, Transient
+from recollect.orchestrator.outside.openai_endpoint import Kind, Transient
 from recollect.protocol.errors import EmbedderUnavailable
 
 SERVER = Kind(

@@ -18,7 +18,7 @@ from recollect.orchestrator.embedding.pipeline import Embedding
 from recollect.orchestrator.embedding.specs import HASHED_DIMENSIONS, EmbedderSpec
 from recollect.orchestrator.search.ranking import passages
 from recollect.orchestrator.search.vectors import VectorIndex
-from recollect.orchestrator.trouble import Trouble, from_threads, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, from_threads, unheard
 
 MakeIndex = Callable[[Embedder, Trouble], VectorIndex]
 """Makes the index of a model's vectors."""

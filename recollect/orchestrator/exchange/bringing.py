@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.orchestrator import rows
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.exchange import lines
 from recollect.orchestrator.exchange.checking import Checked, Memory
 from recollect.orchestrator.exchange.tables import MEMORY
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.errors import NotFound
 

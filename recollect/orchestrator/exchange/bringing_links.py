@@ -8,7 +8,7 @@ from recollect.orchestrator.calls import record
 from recollect.orchestrator.documents import rows as document_rows
 from recollect.orchestrator.exchange import lines
 from recollect.orchestrator.exchange.bringing import ADDED, COMPLETED, PRESENT, Arrivals
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.services.groups import INSERT_GROUP, JOIN_GROUP
 from recollect.orchestrator.services.relationships import LINK
 from recollect.protocol.collection_names import EXECUTIONS, PATTERNS

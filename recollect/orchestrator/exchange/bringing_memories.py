@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.orchestrator import rows
 from recollect.orchestrator.access import quotas
 from recollect.orchestrator.calls import record
 from recollect.orchestrator.exchange import tables
 from recollect.orchestrator.exchange.bringing import ADDED, COMPLETED, PRESENT, Arrivals
 from recollect.orchestrator.exchange.checking import Checking, Earlier, Memory, More
-from recollect.orchestrator.memory_store import (
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.memory_store import (
     ANCESTORS,
     KEY_HOLDER,
     VERSION_BY_NUMBER,
     MemoryStore,
 )
-from recollect.orchestrator.rows import MemoryRow, decode_json, encode_json, with_snapshot
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json, encode_json, with_snapshot
 from recollect.protocol.errors import (
     AlreadyExists,
     CycleRefused,

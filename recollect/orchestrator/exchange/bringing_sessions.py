@@ -7,7 +7,7 @@ import msgspec
 from recollect.orchestrator.calls import record
 from recollect.orchestrator.exchange.bringing import ADDED, PRESENT, Arrivals
 from recollect.orchestrator.exchange.checking import Happening, Shared, Sitting
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.sessions import rows
 from recollect.orchestrator.sessions.rows import SessionRow
 from recollect.orchestrator.sessions.state import SESSION, States

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from recollect.orchestrator import rows
 from recollect.orchestrator.exchange import lines, tables
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.sessions.homes import app_namespace, user_namespace
 from recollect.orchestrator.sessions.state import SESSION, USER, States
 from recollect.orchestrator.validation import Validator

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from recollect.orchestrator import rows, typed_columns
 from recollect.orchestrator.exchange import tables
 from recollect.orchestrator.exchange.pages import Extent, Page
 from recollect.orchestrator.exchange.positions import Position
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories import rows, typed_columns
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
 from recollect.orchestrator.storage.interface import Row, Session
 
 ROWS_AT_ONCE = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.orchestrator.exchange.pages import Extent, Page
 from recollect.orchestrator.exchange.positions import Position
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.sessions.homes import app_namespace, user_namespace
 from recollect.orchestrator.sessions.rows import COLUMNS, SessionRow
 from recollect.orchestrator.sessions.state import APP, SESSION, USER

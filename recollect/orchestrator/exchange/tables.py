@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from recollect.orchestrator import typed_columns
-from recollect.orchestrator.memory_store import TYPED
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories import typed_columns
+from recollect.orchestrator.memories.memory_store import TYPED
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Row, Session
 from recollect.protocol.operations.fields import INTEGER_MAX

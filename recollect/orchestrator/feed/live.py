@@ -17,7 +17,7 @@ from recollect.orchestrator.feed.tail import CHANGES_MAX, Tail
 from recollect.orchestrator.feed.waiting import Waiter, WaitingRoom
 from recollect.orchestrator.feed.wanted import Wanted
 from recollect.orchestrator.storage.interface import Committed, Storage
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.protocol.errors import ChangesGone, RecollectError
 
 log = structlog.get_logger()

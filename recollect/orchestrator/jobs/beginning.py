@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.orchestrator import leases
 from recollect.orchestrator.calls import Call, Fence
 from recollect.orchestrator.clock import IdSource
-from recollect.orchestrator.jobs import announced, rows
+from recollect.orchestrator.jobs import announced, leases, rows
 from recollect.orchestrator.jobs.rows import JobRun
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.errors import InvalidArgument, NotFound

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol import records

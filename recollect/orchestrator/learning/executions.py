@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.memory_texts import OUTCOME_MARK
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
+from recollect.orchestrator.memories.memory_texts import OUTCOME_MARK
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow, decode_json
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import OUTSIDE
 from recollect.orchestrator.storage.inserting import Insert

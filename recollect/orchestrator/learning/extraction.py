@@ -22,7 +22,7 @@ from recollect.orchestrator.learning.clustering import groups_of
 from recollect.orchestrator.learning.gathering import Gathering, Material
 from recollect.orchestrator.learning.lessons import Lesson, Lessons, learn
 from recollect.orchestrator.learning.wording import Learned
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_store import MemoryStore
 from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.storage.interface import Session, Storage
 

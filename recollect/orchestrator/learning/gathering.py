@@ -13,8 +13,8 @@ from recollect.orchestrator.learning import patterns
 from recollect.orchestrator.learning.clustering import mean_of, most_typical
 from recollect.orchestrator.learning.contrast import Contrast, Outcome, contrast
 from recollect.orchestrator.learning.terms import words_of
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.search.similar import Question, Similar
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.collection_names import PATTERNS

@@ -18,9 +18,9 @@ from recollect.orchestrator.learning import patterns
 from recollect.orchestrator.learning.gathering import MEMBERS_MAX, Material, overlapping
 from recollect.orchestrator.learning.patterns import Pattern, PatternRow
 from recollect.orchestrator.learning.wording import Learned, content_of, pattern_type, worded
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow
+from recollect.orchestrator.memories.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.orchestrator.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import PATTERNS
 from recollect.protocol.operations import AddMemory

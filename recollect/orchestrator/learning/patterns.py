@@ -10,8 +10,8 @@ import msgspec
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.learning.posterior import Posterior
 from recollect.orchestrator.learning.wording import Learned
-from recollect.orchestrator.memory_texts import LEARNED_MARK
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.memory_texts import LEARNED_MARK
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.search.scope import OUTSIDE
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session

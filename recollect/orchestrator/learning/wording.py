@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from recollect.orchestrator.learning.contrast import Contrast, Mark
-from recollect.orchestrator.memory_texts import LEARNED_MARK
+from recollect.orchestrator.memories.memory_texts import LEARNED_MARK
 
 TRIGGER_CHARS_MAX = 1_000
 ERROR_CHARS_MAX = 200

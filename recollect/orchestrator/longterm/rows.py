@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow, decode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.records import ConfigChangeRecord, ProcedureRecord

@@ -18,8 +18,8 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.embedding.interface import VECTOR_ITEM_BYTES
 from recollect.orchestrator.embedding.meaning import Meaning
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.search.vectors import Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.vectors.late_embedding import LateEmbedding

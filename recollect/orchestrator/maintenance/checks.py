@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from recollect.orchestrator.memory_store import TYPED
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.memory_store import TYPED
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.storage.interface import Session
 
 RESTART = "Restart the orchestrator: it embeds what is missing when it starts."

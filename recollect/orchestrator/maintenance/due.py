@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.memories.rows import COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session
 
 Kind = Literal["expired", "deleted", "archived"]

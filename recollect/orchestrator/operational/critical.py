@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.value_texts import text_of
 from recollect.orchestrator.operational.interface import Event, bytes_of
-from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.orchestrator.value_texts import text_of
 
 MEMORY_TYPE = "event"
 IMPORTANCE = 0.7

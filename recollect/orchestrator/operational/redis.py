@@ -21,6 +21,7 @@ import structlog
 
 from recollect.config.settings import OperationalSettings
 from recollect.orchestrator.clock import IdSource
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.operational.in_process import InProcess
 from recollect.orchestrator.operational.interface import ActiveTask, Event, Metric
 from recollect.orchestrator.operational.latest import Place
@@ -34,7 +35,6 @@ from recollect.orchestrator.operational.shared_log import (
 from recollect.orchestrator.operational.unshared import GIVEN_AT_ONCE, Unshared
 from recollect.orchestrator.redis.connecting import on_loop
 from recollect.orchestrator.redis.link import RedisLink
-from recollect.orchestrator.rows import encode_json
 
 log = structlog.get_logger()
 

@@ -9,6 +9,7 @@ import msgspec
 from recollect.orchestrator.access.grants import covers
 from recollect.orchestrator.calls import Call, Refusal
 from recollect.orchestrator.clock import to_iso
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.operational.interface import (
     ActiveTask,
     Event,
@@ -17,7 +18,6 @@ from recollect.orchestrator.operational.interface import (
     Readable,
 )
 from recollect.orchestrator.operational.living import Living
-from recollect.orchestrator.rows import decode_json
 from recollect.protocol import records
 
 

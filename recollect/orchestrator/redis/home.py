@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from recollect.orchestrator.data_folder import FOLDER_MODE
+from recollect.orchestrator.running.data_folder import FOLDER_MODE
 
 FOLDER_NAME = "redis"
 SOCKET_NAME = "redis.sock"

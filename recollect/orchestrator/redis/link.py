@@ -14,11 +14,11 @@ from typing import Any, Literal
 import structlog
 
 from recollect.config.settings import Settings
-from recollect.orchestrator.breaker import Breaker
+from recollect.orchestrator.outside.breaker import Breaker
 from recollect.orchestrator.redis.embedded import EmbeddedServer
 from recollect.orchestrator.redis.home import home_in
 from recollect.orchestrator.redis.program import HOW_TO_GET_ONE, find_program
-from recollect.orchestrator.trouble import Trouble, from_threads, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, from_threads, unheard
 
 log = structlog.get_logger()
 

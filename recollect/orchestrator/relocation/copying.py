@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.memories.words_rebuilding import PROPERTY as WORDS_VERSION
 from recollect.orchestrator.relocation.bookmarks import (
     Bookmark,
     bookmark,
@@ -24,9 +24,9 @@ from recollect.orchestrator.relocation.places import Place
 from recollect.orchestrator.relocation.side import Side, transaction
 from recollect.orchestrator.relocation.tables import PROPERTIES, Checksum, Table, count, pages
 from recollect.orchestrator.relocation.words import WORDS, copy_words
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.properties import SET, STORE_ID
 from recollect.orchestrator.storage.sqlite.schema import LEFTOVERS
-from recollect.orchestrator.words_rebuilding import PROPERTY as WORDS_VERSION
 from recollect.protocol.errors import StorageFailed
 
 OWN_PROPERTIES = frozenset({STORE_ID, LEFTOVERS, WORDS_VERSION})

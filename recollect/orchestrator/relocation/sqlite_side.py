@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.relocation.tables import DERIVED, Table
+from recollect.orchestrator.running.data_folder import DataFolder, keep_to_owner
 from recollect.orchestrator.search.lexical import Fts5Index
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.copies import DATABASE_NAME

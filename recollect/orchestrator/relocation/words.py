@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.memories.rows import PRESENT
+from recollect.orchestrator.memories.words_rebuilding import learn, page
 from recollect.orchestrator.relocation.bookmarks import Bookmark, bookmark, put_bookmark
 from recollect.orchestrator.relocation.side import CopySession, Side, transaction
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import SequenceCounter, WriteTransaction
-from recollect.orchestrator.words_rebuilding import learn, page
 from recollect.protocol.errors import StorageFailed
 
 WORDS = "words"

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
 from recollect.orchestrator.search.calendar_words import month_number
 
 AUTHOR_KEYS = ("speaker", "author", "sender", "from", "user", "role")

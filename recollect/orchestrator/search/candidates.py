@@ -11,8 +11,8 @@ import numpy as np
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.passages import best_similarities
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow, strength_at
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow, strength_at
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 from recollect.orchestrator.search.lexical import LexicalIndex, Matches
 from recollect.orchestrator.search.neighbours import AFTER, BEFORE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.scope import Scope
 from recollect.orchestrator.storage.interface import Session
 

@@ -16,9 +16,15 @@ from recollect.orchestrator.clock import parse_moment
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.passages import similarity
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.memory_texts import meaning_of, words_of
-from recollect.orchestrator.rows import COLUMNS, INSERT, JOINED_COLUMNS, MemoryRow, with_snapshot
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_texts import meaning_of, words_of
+from recollect.orchestrator.memories.rows import (
+    COLUMNS,
+    INSERT,
+    JOINED_COLUMNS,
+    MemoryRow,
+    with_snapshot,
+)
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical import Fts5Index, LexicalIndex
 from recollect.orchestrator.search.scope import Scope, both

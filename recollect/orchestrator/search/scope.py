@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Call, Refusal
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.search.filters import Condition, FilterCompiler, namespace_condition
 from recollect.orchestrator.search.json_paths import SqliteJsonPaths
 from recollect.orchestrator.validation import Validator

@@ -6,13 +6,13 @@ import math
 
 import msgspec
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.questions import Questions
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.search.scopes import Nearest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from recollect.orchestrator.analytics.statements import DAY_US, Findings, Reach, find
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow, strength_at
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow, strength_at
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.storage.interface import Session, Storage

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.orchestrator.calls import Call, reads
-from recollect.orchestrator.fencing import check_fence
+from recollect.orchestrator.jobs.fencing import check_fence
 from recollect.orchestrator.maintenance import backups
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.storage.copies import remove_copy

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.orchestrator.calls import Call, reads, writes
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow, record_of
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow, record_of
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.trust.echoes import Echoes, known_already, together
 from recollect.orchestrator.validation import Validator

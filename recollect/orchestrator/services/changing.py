@@ -9,13 +9,13 @@ from msgspec import UNSET
 
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.drafts import Drafting, MemoryPatch
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, check_version
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.drafts import Drafting, MemoryPatch
+from recollect.orchestrator.memories.memory_store import MemoryStore, check_version
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.typed_columns import check_text
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_columns import check_text
 from recollect.protocol import records
 from recollect.protocol.errors import Forbidden, InvalidArgument, RecollectError
 

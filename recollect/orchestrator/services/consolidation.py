@@ -27,9 +27,9 @@ from recollect.orchestrator.consolidation.settling import (
     settle,
     sides_of,
 )
-from recollect.orchestrator.rows import SELECT_BY_ID, MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import SELECT_BY_ID, MemoryRow, decode_json
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.errors import (

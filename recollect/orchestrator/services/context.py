@@ -8,7 +8,6 @@ import random
 import msgspec
 import structlog
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import IdSource, to_iso
 from recollect.orchestrator.context import live, receipts
@@ -19,7 +18,8 @@ from recollect.orchestrator.context.receipts import Frame, Item, Receipt, encode
 from recollect.orchestrator.context.replay import Replaying
 from recollect.orchestrator.context.selection import Selected, Selection
 from recollect.orchestrator.context.tier_search import Looked, TierSearch
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import MemoryStore
 from recollect.orchestrator.operational.state import OperationalReading
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator

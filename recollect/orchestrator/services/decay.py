@@ -14,9 +14,9 @@ from recollect.orchestrator.consolidation.running import Running
 from recollect.orchestrator.consolidation.runs import Run
 from recollect.orchestrator.decay.faded import put_off
 from recollect.orchestrator.decay.planning import DAY_US, NOTHING, FadePlan, FadePlanning
-from recollect.orchestrator.drafts import Drafting
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import MemoryRow, encode_json
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow, encode_json
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.tiers.due import home_of
 from recollect.orchestrator.tiers.moving import (

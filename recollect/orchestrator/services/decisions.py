@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 import msgspec
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, Refusal, reads, writes
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.decisions import rows
 from recollect.orchestrator.decisions.reading import newest
 from recollect.orchestrator.decisions.rows import Decision, DecisionRow, record_of
 from recollect.orchestrator.decisions.texts import decision_text, with_outcome
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.rows import MemoryRow, encode_json
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow, encode_json
 from recollect.orchestrator.said import needed, optional, several
 from recollect.orchestrator.search.similar import Near, Similar
 from recollect.orchestrator.services.searching import check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.reading import readable_in
 from recollect.protocol import records

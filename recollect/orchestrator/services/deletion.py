@@ -8,14 +8,14 @@ import msgspec
 
 from recollect.orchestrator.calls import Call, writes
 from recollect.orchestrator.consolidation.lineage import descendants
-from recollect.orchestrator.memory_store import (
+from recollect.orchestrator.memories.memory_store import (
     EXPIRE,
     MemoryStore,
     as_deleted,
     check_version,
     no_such_memory,
 )
-from recollect.orchestrator.rows import COLUMNS, JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.rows import COLUMNS, JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.services.changing import Find
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.validation import Validator

@@ -44,7 +44,7 @@ from recollect.orchestrator.exchange.reading_sessions import (
     read_sessions,
     read_user_state,
 )
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_store import MemoryStore
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.sessions.state import States
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction

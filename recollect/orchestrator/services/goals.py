@@ -11,12 +11,12 @@ from msgspec import UNSET
 
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
-from recollect.orchestrator.memory_store import check_version
+from recollect.orchestrator.memories.memory_store import check_version
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.said import needed
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working import reading, rows
 from recollect.orchestrator.working.rows import Goal, GoalColumns

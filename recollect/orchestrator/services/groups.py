@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.clock import IdSource
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.services.listing import listed
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from recollect.orchestrator import leases
 from recollect.orchestrator.calls import Call, reads, record, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
-from recollect.orchestrator.jobs import announced, rows
+from recollect.orchestrator.jobs import announced, leases, rows
 from recollect.orchestrator.jobs.announced import Announced
 from recollect.orchestrator.jobs.beginning import Beginning, fence_of
 from recollect.orchestrator.jobs.rows import JobRun

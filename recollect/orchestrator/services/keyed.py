@@ -10,18 +10,18 @@ from msgspec import UNSET
 
 from recollect.orchestrator.calls import Call, writes
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.drafts import Drafting, MemoryPatch
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.keys import Keys, Place, no_such_key
-from recollect.orchestrator.memory_store import MemoryStore, check_version
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.drafts import Drafting, MemoryPatch
+from recollect.orchestrator.memories.keys import Keys, Place, no_such_key
+from recollect.orchestrator.memories.memory_store import MemoryStore, check_version
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.typed_columns import check_text
+from recollect.orchestrator.memories.value_texts import text_of
 from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.services.deletion import DeletionService
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
-from recollect.orchestrator.typed_columns import check_text
 from recollect.orchestrator.validation import Validator
-from recollect.orchestrator.value_texts import text_of
 from recollect.protocol import records
 from recollect.protocol.errors import AlreadyExists, InvalidArgument, VersionConflict
 from recollect.protocol.operations import AddMemory, DeleteByKey, Put, RestoreByKey, UpdateByKey

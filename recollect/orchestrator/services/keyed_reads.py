@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import parse_moment
-from recollect.orchestrator.keys import Keys, Place
-from recollect.orchestrator.rows import MemoryRow, record_of
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.keys import Keys, Place
+from recollect.orchestrator.memories.rows import MemoryRow, record_of
+from recollect.orchestrator.memories.version_diffs import changes_between, text_diff
 from recollect.orchestrator.services.listing import ListingService
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.orchestrator.version_diffs import changes_between, text_diff
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.operations import Diff, GetByKey, HistoryByKey

@@ -15,11 +15,11 @@ from recollect.orchestrator.learning.extraction import Extraction
 from recollect.orchestrator.learning.lessons import Lessons
 from recollect.orchestrator.learning.reuse import ReuseLog
 from recollect.orchestrator.learning.suggesting import Suggesting
-from recollect.orchestrator.rows import SELECT_BY_ID, MemoryRow, encode_json
+from recollect.orchestrator.memories.rows import SELECT_BY_ID, MemoryRow, encode_json
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.said import key_of, needed, several, together
 from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.reading import find_task
 from recollect.protocol import records

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from recollect.orchestrator.calls import Call, record, writes
 from recollect.orchestrator.clock import to_iso
 from recollect.orchestrator.jobs import rows
-from recollect.orchestrator.leases import Leases
+from recollect.orchestrator.jobs.leases import Leases
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol import records
 from recollect.protocol.operations import (

@@ -7,9 +7,15 @@ from typing import Any
 
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.memories.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.memories.rows import (
+    COLUMNS,
+    PRESENT,
+    MemoryRow,
+    record_of,
+    with_snapshot,
+)
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow, record_of, with_snapshot
 from recollect.orchestrator.search.scope import Scoping, readable_condition
 from recollect.orchestrator.services.changing import Find
 from recollect.orchestrator.storage.interface import Session, Storage

@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import msgspec
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
 from recollect.orchestrator.longterm import rows, texts
 from recollect.orchestrator.longterm.rows import ChangeRow, IncidentRow
-from recollect.orchestrator.memory_store import check_version
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import check_version
+from recollect.orchestrator.memories.rows import MemoryRow, encode_json
+from recollect.orchestrator.memories.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow, encode_json
 from recollect.orchestrator.said import key_asked, key_of, named, needed, optional, several
 from recollect.orchestrator.search.scope import Scoping
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records
 from recollect.protocol.collection_names import (

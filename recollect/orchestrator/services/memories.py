@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from recollect.orchestrator.accesses import NO_READS, AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import parse_moment, to_iso
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore, no_such_memory
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import (
+from recollect.orchestrator.memories.accesses import NO_READS, AccessLog
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import MemoryStore, no_such_memory
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import (
     CachedMemory,
     MemoryRow,
     lasting_record,
@@ -20,10 +20,10 @@ from recollect.orchestrator.rows import (
     strength_at,
     with_strength,
 )
-from recollect.orchestrator.rows_at_hand import CACHED_CHARS_MAX
+from recollect.orchestrator.memories.rows_at_hand import CACHED_CHARS_MAX
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.services.changing import Changing, MemoryFunction
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.trust.echoes import Echoes, known_already, together
 from recollect.protocol import records
 from recollect.protocol.errors import InvalidArgument, RecollectError

@@ -11,11 +11,11 @@ from recollect._version import VERSION
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.counting import Counted, MemoryCounter
 from recollect.orchestrator.embedding.meaning import Meanings
-from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.process_figures import process_figures
+from recollect.orchestrator.memories.counting import Counted, MemoryCounter
+from recollect.orchestrator.running.process_figures import process_figures
 from recollect.orchestrator.storage.interface import Storage
+from recollect.orchestrator.troubles.error_bus import ErrorBus
 from recollect.protocol import records
 from recollect.protocol.operations import Metrics
 

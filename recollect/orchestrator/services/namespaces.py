@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from recollect.orchestrator.calls import Call, reads
+from recollect.orchestrator.memories.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.namespaces import NEXT, readable_spans
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.services.listing import listed
 from recollect.orchestrator.storage.interface import Row, Session, Storage
 from recollect.orchestrator.validation import Validator

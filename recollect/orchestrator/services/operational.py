@@ -9,6 +9,8 @@ from typing import Any
 from recollect.config.settings import OperationalSettings
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import IdSource, to_iso
+from recollect.orchestrator.memories.rows import decode_json
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.operational import critical
 from recollect.orchestrator.operational.answers import Answers, mark_of
 from recollect.orchestrator.operational.interface import (
@@ -20,9 +22,7 @@ from recollect.orchestrator.operational.interface import (
     bytes_of,
 )
 from recollect.orchestrator.operational.state import OperationalReading, readable_in
-from recollect.orchestrator.rows import decode_json
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.reading import active_goals, goal_record
 from recollect.protocol import records

@@ -17,11 +17,11 @@ from recollect.orchestrator.learning.extraction import Extracted, Extraction
 from recollect.orchestrator.learning.lessons import Lessons
 from recollect.orchestrator.learning.patterns import record_of
 from recollect.orchestrator.learning.suggesting import Suggesting
-from recollect.orchestrator.rows import SELECT_BY_ID, MemoryRow
+from recollect.orchestrator.memories.rows import SELECT_BY_ID, MemoryRow
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.search.similar import Similar
 from recollect.orchestrator.services.searching import check_threshold
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.reading import readable_in
 from recollect.protocol import records

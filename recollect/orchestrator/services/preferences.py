@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import to_iso
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.rows import COLUMNS, MemoryRow, decode_json
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.namespaces import readable_spans
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import COLUMNS, MemoryRow, decode_json
 from recollect.orchestrator.said import key_asked, key_of
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working.rows import name_of
 from recollect.orchestrator.working.texts import agent_state_text, persona_text, preference_text

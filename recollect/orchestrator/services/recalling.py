@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.questions import Questions, found_by_words
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import MemoryRow, record_of
+from recollect.orchestrator.memories.shown import shown
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import MemoryRow, record_of
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.candidates import Gathered, Gathering, candidate_of
 from recollect.orchestrator.search.filters import Condition
@@ -31,7 +32,6 @@ from recollect.orchestrator.search.ranking import (
 )
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.services.searching import INLINE_S_MAX, check_threshold
-from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records

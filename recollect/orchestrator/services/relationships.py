@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Call, reads, record, writes
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import SELECT_BY_NUM, MemoryRow, record_of
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import SELECT_BY_NUM, MemoryRow, record_of
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.validation import Validator

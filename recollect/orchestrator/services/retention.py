@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from recollect.config.settings import Settings
-from recollect.orchestrator import idempotency
 from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.context import receipts
 from recollect.orchestrator.maintenance.ages import DAY_US, HOUR_US, Ages
 from recollect.orchestrator.maintenance.due import Due
 from recollect.orchestrator.services.deletion import DeletionService
+from recollect.orchestrator.serving import idempotency
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol import records
 from recollect.protocol.errors import ShuttingDown

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from recollect.orchestrator.accesses import AccessLog
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.questions import Questions
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import CachedMemory, MemoryRow
+from recollect.orchestrator.memories.rows_at_hand import RowsAtHand
+from recollect.orchestrator.memories.shown import shown
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import CachedMemory, MemoryRow
-from recollect.orchestrator.rows_at_hand import RowsAtHand
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.search.past import PastSearch
 from recollect.orchestrator.search.scope import Scope, Scoping
 from recollect.orchestrator.search.scopes import Nearest
-from recollect.orchestrator.shown import shown
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.validation import Validator
 from recollect.protocol import records

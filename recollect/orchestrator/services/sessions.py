@@ -10,7 +10,7 @@ import msgspec
 
 from recollect.orchestrator.calls import Call, record, writes
 from recollect.orchestrator.clock import IdSource, to_iso
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_store import MemoryStore
 from recollect.orchestrator.sessions import rows, store
 from recollect.orchestrator.sessions.homes import app_namespace, user_namespace
 from recollect.orchestrator.sessions.rows import SessionRow

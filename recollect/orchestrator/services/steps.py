@@ -10,11 +10,11 @@ import msgspec
 
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import to_iso
+from recollect.orchestrator.memories.rows import decode_json, encode_json
+from recollect.orchestrator.memories.typed_memories import TypedMemories
 from recollect.orchestrator.paging import make_cursor, read_cursor
-from recollect.orchestrator.rows import decode_json, encode_json
 from recollect.orchestrator.said import named
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working import reading, rows
 from recollect.orchestrator.working.finding import Tasks

@@ -8,11 +8,11 @@ from typing import Any
 from recollect._version import VERSION
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.error_keeping import ErrorKeeping
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.storage.interface import Session, Storage
+from recollect.orchestrator.troubles.error_bus import ErrorBus
+from recollect.orchestrator.troubles.error_keeping import ErrorKeeping
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.vectors.late_embedding import LateEmbedding
 from recollect.orchestrator.vectors.reembedding import Reembedding

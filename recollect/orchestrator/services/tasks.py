@@ -11,13 +11,13 @@ import msgspec
 from recollect.orchestrator.calls import Call, reads, writes
 from recollect.orchestrator.clock import IdSource, to_iso
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import check_version
-from recollect.orchestrator.memory_texts import meaning_of
+from recollect.orchestrator.memories.memory_store import check_version
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.namespaces import readable_spans
-from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.said import key_of, needed, optional
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
-from recollect.orchestrator.typed_memories import Draft, TypedMemories
 from recollect.orchestrator.validation import Validator
 from recollect.orchestrator.working import reading, rows, summaries
 from recollect.orchestrator.working.finding import Tasks

@@ -11,7 +11,7 @@ from recollect.orchestrator.consolidation import runs
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.running import Running
 from recollect.orchestrator.consolidation.runs import Run
-from recollect.orchestrator.rows import SELECT_BY_ID, MemoryRow, encode_json
+from recollect.orchestrator.memories.rows import SELECT_BY_ID, MemoryRow, encode_json
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.orchestrator.tiers.due import home_of
 from recollect.orchestrator.tiers.moving import (

@@ -10,7 +10,7 @@ from recollect.orchestrator.access.rechecking import RecheckedWrites
 from recollect.orchestrator.calls import Call, reads
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.maintenance.agreement import Agreement
-from recollect.orchestrator.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_store import MemoryStore
 from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Storage

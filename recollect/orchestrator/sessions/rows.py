@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session
 from recollect.protocol.records import SessionEvent, SessionRecord

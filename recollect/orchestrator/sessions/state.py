@@ -14,7 +14,7 @@ import msgspec
 
 from recollect.config.settings import SessionsSettings
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.sessions.homes import app_namespace
 from recollect.orchestrator.sessions.rows import Kept, SessionRow
 from recollect.orchestrator.sessions.temporary import TemporaryState, Values

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.inserting import Gathered
 from recollect.orchestrator.storage.interface import (
     BatchLost,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.interface import Session
 
 FOLDER = Path(__file__).with_name("migrations")

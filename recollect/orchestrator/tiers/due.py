@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Session

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 
 T = TypeVar("T")
 

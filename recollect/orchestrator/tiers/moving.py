@@ -20,12 +20,12 @@ from recollect.orchestrator.consolidation.as_seen import as_seen
 from recollect.orchestrator.consolidation.lineage import DERIVED_FROM, link
 from recollect.orchestrator.consolidation.performing import Progress
 from recollect.orchestrator.consolidation.runs import Item
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.failpoints import failpoint
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.orchestrator.tiers.planning import Summary
 

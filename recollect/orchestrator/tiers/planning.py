@@ -15,11 +15,11 @@ import msgspec
 from recollect.config.agents import TiersSettings
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import PRESENT, MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import PRESENT, MemoryRow
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.storage.interface import Session, Storage
-from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.tiers import due
 from recollect.orchestrator.tiers.grouping import (
     Group,

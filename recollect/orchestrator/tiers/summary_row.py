@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.clock import to_iso
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.search.authorship import metadata_of, moment_us_of
-from recollect.orchestrator.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import SUMMARIES
 

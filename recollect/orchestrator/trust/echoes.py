@@ -17,7 +17,7 @@ from typing import Any
 from recollect.config.settings import TrustSettings
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
-from recollect.orchestrator.rows import SELECT_BY_ID, CachedMemory, MemoryRow
+from recollect.orchestrator.memories.rows import SELECT_BY_ID, CachedMemory, MemoryRow
 from recollect.orchestrator.storage.interface import WriteTransaction
 from recollect.protocol.operations import GetMemory
 

@@ -16,8 +16,8 @@ import msgspec
 
 from recollect.config.settings import TrustSettings
 from recollect.orchestrator.calls import Call
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.redis.line import Line, Script
-from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.trust.echoes import LIKELY_MAX, Echoes, said_in_full, shown_in
 
 KIND = "served"

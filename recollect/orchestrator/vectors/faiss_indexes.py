@@ -17,7 +17,7 @@ from recollect.orchestrator.off_loop import to_the_end
 from recollect.orchestrator.search.vectors import FaissIndex, Numbers
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.listed import numbers
-from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.troubles.trouble import Trouble
 from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN, ROWS_AT_ONCE
 
 INDEX_FOLDER = "index"

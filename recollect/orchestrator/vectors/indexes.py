@@ -8,7 +8,7 @@ from recollect.orchestrator.embedding.interface import Embedder
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.search.vectors import VectorIndex
 from recollect.orchestrator.storage.interface import Storage
-from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.troubles.trouble import Trouble
 
 
 class VectorIndexes(Protocol):

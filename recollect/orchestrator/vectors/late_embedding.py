@@ -9,11 +9,11 @@ from functools import partial
 import structlog
 
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import JOINED_COLUMNS, PRESENT, MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Row, Session, Storage, WriteTransaction
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN
 from recollect.orchestrator.vectors.refused_texts import embedded_singly
 from recollect.protocol.errors import RecollectError

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recollect.orchestrator import rows
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories import rows
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 

@@ -16,7 +16,7 @@ from recollect.orchestrator.embedding.providers import Providers
 from recollect.orchestrator.embedding.specs import EmbedderSpec
 from recollect.orchestrator.storage.interface import Storage
 from recollect.orchestrator.storage.properties import get_property
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.orchestrator.vectors.indexes import VectorIndexes
 from recollect.orchestrator.vectors.reembedding import Reembedding
 from recollect.protocol.errors import RecollectError

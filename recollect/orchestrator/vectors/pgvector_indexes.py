@@ -18,7 +18,7 @@ from recollect.orchestrator.search.vectors.pgvector import (
 )
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property
-from recollect.orchestrator.trouble import Trouble
+from recollect.orchestrator.troubles.trouble import Trouble
 from recollect.orchestrator.vectors.memory_vectors import EMBED_LATER_AGAIN
 
 log = structlog.get_logger()

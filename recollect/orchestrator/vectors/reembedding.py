@@ -18,11 +18,11 @@ import structlog
 from recollect.orchestrator.embedding.choosing import TARGET
 from recollect.orchestrator.embedding.meaning import Meaning, Meanings
 from recollect.orchestrator.embedding.specs import EmbedderSpec
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.off_loop import to_the_end
-from recollect.orchestrator.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Storage
 from recollect.orchestrator.storage.properties import set_property
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.orchestrator.vectors.indexes import VectorIndexes
 from recollect.orchestrator.vectors.refused_texts import embedded_singly
 from recollect.orchestrator.vectors.shadow_table import (

@@ -8,8 +8,8 @@ import structlog
 
 from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.pipeline import Embedding
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.protocol.errors import EmbedderUnavailable
 
 log = structlog.get_logger()

@@ -12,7 +12,7 @@ from recollect.orchestrator.embedding.choosing import ACTIVE, MODEL, TARGET
 from recollect.orchestrator.embedding.interface import Pooled
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.specs import EmbedderSpec
-from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
+from recollect.orchestrator.memories.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.orchestrator.storage.journal import READ_LEDGER
 from recollect.orchestrator.storage.properties import get_property, set_property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from recollect.orchestrator.calls import Call, Refusal
 from recollect.orchestrator.clock import to_iso, to_iso_or_none
-from recollect.orchestrator.rows import decode_json
+from recollect.orchestrator.memories.rows import decode_json
 from recollect.orchestrator.search.filters import Condition, namespace_condition
 from recollect.orchestrator.search.scope import readable_condition
 from recollect.orchestrator.storage.interface import Row, Session

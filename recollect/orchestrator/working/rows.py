@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.orchestrator.rows import JOINED_COLUMNS, MemoryRow
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS, MemoryRow
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import Row
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.clock import to_iso_or_none
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.working.rows import GoalColumns, TaskColumns
 
 GOAL_ENDED = ("completed", "failed", "abandoned")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from recollect.orchestrator.value_texts import text_of
+from recollect.orchestrator.memories.value_texts import text_of
 
 OUTPUT_CHARS_MAX = 20_000
 """Of what a tool gave back; of more, the beginning is kept."""

@@ -120,7 +120,7 @@ def note_what_passes() -> None:
     """To be called in the process itself: have SQLite and the socket note what they do."""
     import apsw
 
-    from recollect.orchestrator.server import Server
+    from recollect.orchestrator.serving.server import Server
 
     notes = os.open(os.environ[NOTES], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     [below, *_] = apsw.vfs_names()

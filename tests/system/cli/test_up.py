@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from recollect import MemoryClient
-from recollect.orchestrator.data_folder import DataFolder, holder_of
+from recollect.orchestrator.running.data_folder import DataFolder, holder_of
 from tests.harness.ports import free_port
 from tests.harness.processes import OrchestratorProcess
 from tests.system.cli.commands import ENDS_WITHIN_S, RECOLLECT, CommandLine, Up, wait_for

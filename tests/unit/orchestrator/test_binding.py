@@ -9,10 +9,10 @@ import pytest
 
 from recollect.config.settings import NetworkSettings, Settings, StorageSettings
 from recollect.orchestrator.access.own_keys import ensure_own_keys
-from recollect.orchestrator.guarded_server import GuardedServer
-from recollect.orchestrator.process import NobodyKnown, check_somebody_is_known, server_of
-from recollect.orchestrator.server import Server
-from recollect.orchestrator.stopped_store import StoppedStore
+from recollect.orchestrator.running.process import NobodyKnown, check_somebody_is_known, server_of
+from recollect.orchestrator.running.stopped_store import StoppedStore
+from recollect.orchestrator.serving.guarded_server import GuardedServer
+from recollect.orchestrator.serving.server import Server
 from recollect.protocol.operations import CreateIdentity, RevokeAccess
 
 KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.orchestrator.latencies import BOUNDS_S, FAILED, count, figures, new_meter
+from recollect.orchestrator.serving.latencies import BOUNDS_S, FAILED, count, figures, new_meter
 
 
 def test_a_duration_is_counted_under_the_first_bound_that_it_does_not_pass() -> None:

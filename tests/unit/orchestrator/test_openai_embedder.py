@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.orchestrator.breaker import Breaker
 from recollect.orchestrator.embedding.openai_compatible import (
     TEXT_CHARS_MAX,
     OpenAICompatibleEmbedder,
 )
 from recollect.orchestrator.embedding.pipeline import Embedding
-from recollect.orchestrator.openai_endpoint import RETRY_AFTER_S_MAX
+from recollect.orchestrator.outside.breaker import Breaker
+from recollect.orchestrator.outside.openai_endpoint import RETRY_AFTER_S_MAX
 from recollect.protocol.errors import EmbedderUnavailable, InvalidArgument
 from tests.harness import embedding_server as harness
 from tests.harness.embedding_server import EmbeddingServer, Fault, unit_vectors
@@ -243,7 +243,7 @@ def test_the_wait_that_the_server_asks_for_is_kept(
 
 
 def test_a_wait_until_a_date_is_read_by_the_servers_clock() -> None:
-    from recollect.orchestrator.openai_endpoint import retry_after_s
+    from recollect.orchestrator.outside.openai_endpoint import retry_after_s
 
     headers = {
         "date": "Tue, 17 Nov 2026 10:00:00 GMT",

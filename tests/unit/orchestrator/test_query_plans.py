@@ -8,16 +8,6 @@ from typing import Any
 
 import pytest
 
-from recollect.orchestrator import (
-    accesses,
-    counting,
-    fencing,
-    idempotency,
-    keys,
-    leases,
-    memory_store,
-    rows,
-)
 from recollect.orchestrator.analytics import statements as analytics
 from recollect.orchestrator.consolidation import forgetting, runs
 from recollect.orchestrator.context import belonging, receipts
@@ -35,12 +25,13 @@ from recollect.orchestrator.exchange import (
 )
 from recollect.orchestrator.feed import pages
 from recollect.orchestrator.feed.wanted import Wanted
-from recollect.orchestrator.jobs import announced
+from recollect.orchestrator.jobs import announced, fencing, leases
 from recollect.orchestrator.jobs import rows as job_rows
 from recollect.orchestrator.learning import executions, gathering, patterns, reuse
 from recollect.orchestrator.longterm import rows as longterm_rows
 from recollect.orchestrator.maintenance import agreement, checks
 from recollect.orchestrator.maintenance import due as maintenance_due
+from recollect.orchestrator.memories import accesses, counting, keys, memory_store, rows
 from recollect.orchestrator.operational import critical, living
 from recollect.orchestrator.search import authors, lexical, nearest, neighbours, past, scope, scopes
 from recollect.orchestrator.search.filters import namespace_condition
@@ -59,6 +50,7 @@ from recollect.orchestrator.services import (
     tiers,
 )
 from recollect.orchestrator.services.session_reading import IS_OPEN
+from recollect.orchestrator.serving import idempotency
 from recollect.orchestrator.sessions import rows as session_rows
 from recollect.orchestrator.sessions import state as session_state
 from recollect.orchestrator.sessions.homes import readable_sessions

@@ -11,7 +11,7 @@ import pytest
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.interface import Kind, Vectors
 from recollect.orchestrator.embedding.pipeline import Embedding
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.vectors.refused_texts import embedded_singly
 from recollect.protocol.errors import EmbedderUnavailable
 

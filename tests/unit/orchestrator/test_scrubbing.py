@@ -11,8 +11,8 @@ from recollect.orchestrator.clock import SystemClock
 from recollect.orchestrator.embedding.hashed import HashedEmbedder
 from recollect.orchestrator.embedding.meaning import Meanings
 from recollect.orchestrator.embedding.providers import Providers
+from recollect.orchestrator.memories.scrubbing import Scrubbing
 from recollect.orchestrator.redis.beside import RedisBeside
-from recollect.orchestrator.scrubbing import Scrubbing
 from recollect.orchestrator.search.lexical.fts5 import Fts5Index
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import WriteTransaction

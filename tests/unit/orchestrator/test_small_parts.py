@@ -10,11 +10,11 @@ import pytest
 from recollect.config.settings import DecaySettings
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.clock import IdSource, parse_moment, to_iso
-from recollect.orchestrator.data_folder import DataFolder, FolderInUse
-from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.failpoints import arm
-from recollect.orchestrator.process import is_loopback
-from recollect.orchestrator.strength import DAY_S, Fading
+from recollect.orchestrator.memories.strength import DAY_S, Fading
+from recollect.orchestrator.running.data_folder import DataFolder, FolderInUse
+from recollect.orchestrator.running.failpoints import arm
+from recollect.orchestrator.running.process import is_loopback
+from recollect.orchestrator.troubles.error_bus import ErrorBus
 from recollect.protocol.errors import BY_CODE, InvalidArgument, from_body
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.orchestrator.memory_store import TYPED
+from recollect.orchestrator.memories.memory_store import TYPED
+from recollect.orchestrator.memories.typed_columns import SETTLED, VERSIONED
 from recollect.orchestrator.storage import migrations
 from recollect.orchestrator.storage.sqlite.schema import apply_migrations
 from recollect.orchestrator.storage.sqlite.session import SqliteSession
-from recollect.orchestrator.typed_columns import SETTLED, VERSIONED
 
 # Written once with the record, counted while it is used, or of no version alone.
 UNVERSIONED = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.orchestrator.value_texts import SCALARS_LISTED_MAX, text_of
+from recollect.orchestrator.memories.value_texts import SCALARS_LISTED_MAX, text_of
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

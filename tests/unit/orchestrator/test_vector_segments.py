@@ -507,7 +507,7 @@ def test_a_crash_while_sealing_leaves_nothing_that_counts(tmp_path: Path) -> Non
 import sys
 from pathlib import Path
 import numpy as np
-from recollect.orchestrator import failpoints
+from recollect.orchestrator.running import failpoints
 from recollect.orchestrator.search.vectors import FaissIndex
 failpoints._countdown["while_sealing"] = 1
 index = FaissIndex(8, folder=Path(sys.argv[1]), model="m", load_max=10)

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from recollect.config.settings import DecaySettings, LimitsSettings
-from recollect.orchestrator.drafts import Drafting
-from recollect.orchestrator.rows import MemoryRow
-from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.strength import Fading
+from recollect.orchestrator.memories.version_diffs import PAIRS_MAX, changes_between, text_diff
 from recollect.orchestrator.validation import Validator
-from recollect.orchestrator.version_diffs import PAIRS_MAX, changes_between, text_diff
 from recollect.protocol.operations import AddMemory
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.orchestrator.memory_store import TYPED
+from recollect.orchestrator.memories.memory_store import TYPED
 from recollect.protocol import operations as ops
 from recollect.protocol.collection_names import COLLECTIONS
 from recollect.protocol.operation import Operation, fields_of

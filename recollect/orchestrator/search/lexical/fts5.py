@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical.common import CommonWords
 from recollect.orchestrator.search.lexical.frequencies import Frequencies

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.search.filters import Condition
 from recollect.orchestrator.search.lexical.common import CommonWords
 from recollect.orchestrator.search.lexical.frequencies import Frequencies

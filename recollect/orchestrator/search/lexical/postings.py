@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recollect.orchestrator.rows import encode_json
+from recollect.orchestrator.memories.rows import encode_json
 from recollect.orchestrator.search.lexical.interface import Numbers
 from recollect.orchestrator.search.lexical.lengths import read_varints
 from recollect.orchestrator.search.lexical.matching import Postings

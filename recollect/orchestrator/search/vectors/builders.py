@@ -22,7 +22,7 @@ from recollect.orchestrator.search.vectors.segment import Living, Segment
 from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Worker, remaining_s
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 
 log = structlog.get_logger()
 

@@ -30,7 +30,7 @@ from recollect.orchestrator.search.vectors.snapshots import SnapshotFolder
 from recollect.orchestrator.search.vectors.state import State, View
 from recollect.orchestrator.search.vectors.worker import Stopped
 from recollect.orchestrator.storage.interface import Row, Session
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.rows import JOINED_COLUMNS
+from recollect.orchestrator.memories.rows import JOINED_COLUMNS
 from recollect.orchestrator.search.json_paths import Condition
 from recollect.orchestrator.search.vectors.interface import Numbers, Upkeep
 from recollect.orchestrator.storage.interface import Row, Session

@@ -22,7 +22,7 @@ import numpy as np
 import structlog
 
 from recollect.orchestrator.embedding.interface import Vectors
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.search.vectors import ivf
 from recollect.orchestrator.search.vectors.scoring import Numbers
 from recollect.orchestrator.search.vectors.segment import Segment

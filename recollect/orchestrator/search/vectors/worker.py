@@ -9,7 +9,7 @@ from collections.abc import Callable
 import faiss
 import structlog
 
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.orchestrator.yielding import yield_to_others
 
 log = structlog.get_logger()

@@ -36,7 +36,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.orchestrator.failpoints import failpoint
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.storage.sqlite.pages import (
     FILE_HEADER_BYTES,
     KINDS,

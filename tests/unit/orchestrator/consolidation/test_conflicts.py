@@ -17,8 +17,8 @@ from recollect.orchestrator.consolidation.forgetting import fate_among
 from recollect.orchestrator.consolidation.judging import Looked
 from recollect.orchestrator.consolidation.merging import merged_row, merged_text
 from recollect.orchestrator.consolidation.similarity import near_pairs
-from recollect.orchestrator.rows import MemoryRow
-from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.memories.rows import MemoryRow
+from recollect.orchestrator.memories.strength import Fading
 from tests.unit.orchestrator.consolidation.test_judging import look
 
 

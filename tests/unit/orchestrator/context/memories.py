@@ -10,7 +10,7 @@ import numpy as np
 from recollect.orchestrator.context.fencing import draw_nonce, quotation_of
 from recollect.orchestrator.context.selection import Selected, Selection
 from recollect.orchestrator.context.weighing import Considered, value_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.tokens import Estimate, TokenCounter
 
 DEFAULTS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.tiers.grouping import (
     GROUP_MAX,
     GROUP_MIN,

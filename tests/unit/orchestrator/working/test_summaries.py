@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.working.rows import Task, TaskColumns
 from recollect.orchestrator.working.summaries import within
 from recollect.tokens import Estimate

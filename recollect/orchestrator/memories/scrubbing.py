@@ -21,13 +21,13 @@ import structlog
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.embedding.meaning import Meanings
-from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.off_loop import to_the_end
+from recollect.orchestrator.running.failpoints import failpoint
 from recollect.orchestrator.search.lexical import LexicalIndex, forget_surroundings
 from recollect.orchestrator.search.ranking import forget_texts
 from recollect.orchestrator.storage import unwiped
 from recollect.orchestrator.storage.interface import Storage
-from recollect.orchestrator.trouble import Trouble, unheard
+from recollect.orchestrator.troubles.trouble import Trouble, unheard
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()

@@ -21,13 +21,12 @@ from recollect.orchestrator.access.rates import Rates
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.calls import Call, Kind, expired
 from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.error_answers import Answer, ErrorAnswers, defect_of
-from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.failpoints import failpoint
 from recollect.orchestrator.feed.waiting import WaitingRoom
-from recollect.orchestrator.fencing import check_fence, read_fence
-from recollect.orchestrator.idempotency import Once
-from recollect.orchestrator.latencies import (
+from recollect.orchestrator.jobs.fencing import check_fence, read_fence
+from recollect.orchestrator.running.failpoints import failpoint
+from recollect.orchestrator.serving.error_answers import Answer, ErrorAnswers, defect_of
+from recollect.orchestrator.serving.idempotency import Once
+from recollect.orchestrator.serving.latencies import (
     BOUNDS_S,
     FAILED,
     SUM,
@@ -35,19 +34,20 @@ from recollect.orchestrator.latencies import (
     figures,
     meters_of,
 )
-from recollect.orchestrator.requests import (
+from recollect.orchestrator.serving.requests import (
     NAME_LIMITS,
     check_names,
     read_operation,
     read_request,
     salvaged_id,
 )
-from recollect.orchestrator.routes import Route, Routes
+from recollect.orchestrator.serving.routes import Route, Routes
+from recollect.orchestrator.serving.visibility import visible
 from recollect.orchestrator.storage.interface import Storage, WriteFunction
+from recollect.orchestrator.troubles.error_bus import ErrorBus
 from recollect.orchestrator.trust.echoes import Echoes
 from recollect.orchestrator.trust.secret_policy import policy_of
 from recollect.orchestrator.validation import Validator
-from recollect.orchestrator.visibility import visible
 from recollect.protocol import records
 from recollect.protocol.envelope import (
     PROTOCOL_VERSION,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from recollect.config.settings import DecaySettings
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.rows import MemoryRow
 
 DAY_S = 86_400
 GROWTH_MAX = 1e15

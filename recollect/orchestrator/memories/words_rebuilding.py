@@ -6,8 +6,8 @@ from functools import partial
 
 import structlog
 
-from recollect.orchestrator.memory_texts import words_of
-from recollect.orchestrator.rows import COLUMNS, PRESENT, MemoryRow
+from recollect.orchestrator.memories.memory_texts import words_of
+from recollect.orchestrator.memories.rows import COLUMNS, PRESENT, MemoryRow
 from recollect.orchestrator.search.lexical import LexicalIndex
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.orchestrator.storage.properties import get_property, set_property

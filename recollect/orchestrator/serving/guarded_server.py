@@ -12,8 +12,8 @@ from recollect.orchestrator.access.attempts import Attempts
 from recollect.orchestrator.access.door import Door
 from recollect.orchestrator.access.gate import Gate
 from recollect.orchestrator.access.keyring import Keyring
-from recollect.orchestrator.dispatch import Dispatcher
-from recollect.orchestrator.server import NOBLOCK, RCVMORE, TURN_MESSAGES_MAX, Server
+from recollect.orchestrator.serving.dispatch import Dispatcher
+from recollect.orchestrator.serving.server import NOBLOCK, RCVMORE, TURN_MESSAGES_MAX, Server
 
 # The property under which ZeroMQ keeps what the gate said of the connection. Properties that a
 # client gives itself in the handshake come behind it and replace nothing.

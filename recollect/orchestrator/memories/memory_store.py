@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import msgspec
 
-from recollect.orchestrator import rows, typed_columns
 from recollect.orchestrator.access import quotas
 from recollect.orchestrator.cache.local import LocalCache
 from recollect.orchestrator.calls import Call, record
@@ -20,8 +19,9 @@ from recollect.orchestrator.clock import IdSource
 from recollect.orchestrator.consolidation.purging import forget_in_reports
 from recollect.orchestrator.documents.purging import FallenTitle, forget_chunk, retitle
 from recollect.orchestrator.embedding.meaning import Embedded, Meanings
-from recollect.orchestrator.memory_texts import meaning_of, words_of
-from recollect.orchestrator.rows import CachedMemory, MemoryRow
+from recollect.orchestrator.memories import rows, typed_columns
+from recollect.orchestrator.memories.memory_texts import meaning_of, words_of
+from recollect.orchestrator.memories.rows import CachedMemory, MemoryRow
 from recollect.orchestrator.search.authors import Authors
 from recollect.orchestrator.search.authorship import author_of, metadata_of
 from recollect.orchestrator.search.filters import Condition

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from recollect.models.errors import ExtraMissing
-from recollect.orchestrator.breaker import Breaker
+from recollect.orchestrator.outside.breaker import Breaker
 from recollect.protocol.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:

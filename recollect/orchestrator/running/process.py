@@ -16,14 +16,14 @@ import structlog
 from recollect._version import VERSION
 from recollect.config.settings import Settings
 from recollect.event_loop import quickest_loop
-from recollect.orchestrator import failpoints
 from recollect.orchestrator.access.own_keys import OwnKeys, ensure_own_keys
 from recollect.orchestrator.clock import SystemClock
-from recollect.orchestrator.data_folder import DataFolder, keep_to_owner
-from recollect.orchestrator.guarded_server import GuardedServer
-from recollect.orchestrator.lifecycle import Orchestrator
-from recollect.orchestrator.server import Server
-from recollect.orchestrator.stopped_store import StoppedStore
+from recollect.orchestrator.running import failpoints
+from recollect.orchestrator.running.data_folder import DataFolder, keep_to_owner
+from recollect.orchestrator.running.lifecycle import Orchestrator
+from recollect.orchestrator.running.stopped_store import StoppedStore
+from recollect.orchestrator.serving.guarded_server import GuardedServer
+from recollect.orchestrator.serving.server import Server
 
 log = structlog.get_logger()
 

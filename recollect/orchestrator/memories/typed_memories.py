@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.drafts import Drafting
 from recollect.orchestrator.embedding.meaning import Embedded
-from recollect.orchestrator.keys import Keys
-from recollect.orchestrator.memory_store import MemoryStore, check_version
-from recollect.orchestrator.memory_texts import meaning_of
-from recollect.orchestrator.rows import MemoryRow
+from recollect.orchestrator.memories.drafts import Drafting
+from recollect.orchestrator.memories.keys import Keys
+from recollect.orchestrator.memories.memory_store import MemoryStore, check_version
+from recollect.orchestrator.memories.memory_texts import meaning_of
+from recollect.orchestrator.memories.rows import MemoryRow
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
 from recollect.protocol.collection_names import COLLECTIONS
 from recollect.protocol.errors import AlreadyExists, NotFound, RecollectError

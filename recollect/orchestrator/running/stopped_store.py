@@ -19,7 +19,7 @@ from recollect.orchestrator.access.keyring import Keyring
 from recollect.orchestrator.access.own_keys import OwnKeys
 from recollect.orchestrator.calls import Call, handlers_of
 from recollect.orchestrator.clock import SystemClock
-from recollect.orchestrator.opening import open_storage, search_parts
+from recollect.orchestrator.running.opening import open_storage, search_parts
 from recollect.orchestrator.services.bearer_keys import BearerKeyService
 from recollect.orchestrator.services.identities import IdentityService
 from recollect.orchestrator.storage.interface import Session

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import InvalidArgument
 

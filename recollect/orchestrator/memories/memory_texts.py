@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.orchestrator.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
 from recollect.orchestrator.search.authorship import author_of, metadata_of, moment_us_of
 from recollect.orchestrator.search.lexical import lexical_text
 from recollect.orchestrator.search.ranking import embedded_text

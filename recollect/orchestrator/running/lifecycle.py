@@ -21,9 +21,9 @@ from recollect.orchestrator.embedding.choosing import (
 )
 from recollect.orchestrator.embedding.meaning import Meaning
 from recollect.orchestrator.embedding.specs import EmbedderSpec
+from recollect.orchestrator.memories.words_rebuilding import ensure_words
 from recollect.orchestrator.operational.opening import name_store, take_up
 from recollect.orchestrator.redis.live import Counters
-from recollect.orchestrator.words_rebuilding import ensure_words
 from recollect.protocol.errors import RecollectError, StorageFailed
 
 log = structlog.get_logger()

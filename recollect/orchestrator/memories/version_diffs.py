@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from recollect.orchestrator.rows import MemoryRow, record_of
+from recollect.orchestrator.memories.rows import MemoryRow, record_of
 from recollect.protocol.records import FieldChange
 
 COMPARED = (

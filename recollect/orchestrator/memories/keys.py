@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recollect.orchestrator.calls import Call
-from recollect.orchestrator.memory_store import MemoryStore, as_it_was
-from recollect.orchestrator.rows import COLUMNS, MemoryRow
+from recollect.orchestrator.memories.memory_store import MemoryStore, as_it_was
+from recollect.orchestrator.memories.rows import COLUMNS, MemoryRow
 from recollect.orchestrator.storage.interface import Session
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.errors import NotFound

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from recollect.orchestrator.rows import PRESENT
+from recollect.orchestrator.memories.rows import PRESENT
 from recollect.orchestrator.search.filters import namespace_condition
 from recollect.orchestrator.storage.interface import Session, Storage
 from recollect.protocol.errors import RecollectError

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from recollect.orchestrator.error_bus import COUNT_MAX, ErrorBus, Kind, Seen
 from recollect.orchestrator.storage.interface import Session, Storage, WriteTransaction
+from recollect.orchestrator.troubles.error_bus import COUNT_MAX, ErrorBus, Kind, Seen
 from recollect.protocol.errors import RecollectError
 
 log = structlog.get_logger()

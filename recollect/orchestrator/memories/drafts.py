@@ -8,8 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from recollect.orchestrator.clock import parse_moment
-from recollect.orchestrator.rows import MemoryRow, decode_json
-from recollect.orchestrator.strength import Fading
+from recollect.orchestrator.memories.rows import MemoryRow, decode_json
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.validation import Validator
 from recollect.protocol.collection_names import MEMORIES
 from recollect.protocol.errors import InvalidArgument

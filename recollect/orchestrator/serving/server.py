@@ -14,7 +14,7 @@ import structlog
 import zmq
 
 from recollect.config.settings import LimitsSettings, NetworkSettings
-from recollect.orchestrator.dispatch import Dispatcher
+from recollect.orchestrator.serving.dispatch import Dispatcher
 
 log = structlog.get_logger()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.orchestrator.cache.local import LocalCache
-from recollect.orchestrator.rows import CachedMemory, MemoryRow
+from recollect.orchestrator.memories.rows import CachedMemory, MemoryRow
+from recollect.orchestrator.memories.strength import Fading
 from recollect.orchestrator.storage.inserting import portions
 from recollect.orchestrator.storage.interface import Storage, WriteTransaction
-from recollect.orchestrator.strength import Fading
 from recollect.protocol.errors import RecollectError
 
 Noted = dict[str, tuple[int, int]]

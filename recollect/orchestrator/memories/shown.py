@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from recollect.orchestrator.rows import CachedMemory, MemoryRow, record_of, with_strength
+from recollect.orchestrator.memories.rows import CachedMemory, MemoryRow, record_of, with_strength
 from recollect.protocol.errors import InvalidArgument
 from recollect.protocol.records import MemoryRecord
 

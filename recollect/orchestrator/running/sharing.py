@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recollect.config.settings import SessionsSettings, TrustSettings
 from recollect.orchestrator.cache.local import LocalCache
-from recollect.orchestrator.rows import CachedMemory
+from recollect.orchestrator.memories.rows import CachedMemory
 from recollect.orchestrator.sessions.temporary import TemporaryState
 from recollect.orchestrator.trust.echoes import Echoes, echoes_at_hand
 

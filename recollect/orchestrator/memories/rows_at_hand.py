@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.orchestrator.accesses import AccessLog
-from recollect.orchestrator.memory_store import MemoryStore
-from recollect.orchestrator.rows import CachedMemory, lasting_record
+from recollect.orchestrator.memories.accesses import AccessLog
+from recollect.orchestrator.memories.memory_store import MemoryStore
+from recollect.orchestrator.memories.rows import CachedMemory, lasting_record
 from recollect.orchestrator.storage.interface import Session
 
 IDS_KNOWN_MAX = 100_000

@@ -11,8 +11,8 @@ import structlog
 from recollect.orchestrator.access.refusals import RefusalLog
 from recollect.orchestrator.calls import Call
 from recollect.orchestrator.clock import Clock
-from recollect.orchestrator.error_bus import ErrorBus
-from recollect.orchestrator.latencies import FAILED, Meter, count
+from recollect.orchestrator.serving.latencies import FAILED, Meter, count
+from recollect.orchestrator.troubles.error_bus import ErrorBus
 from recollect.orchestrator.trust.secret_policy import SecretPolicy
 from recollect.protocol.envelope import PROTOCOL_VERSION, Reply
 from recollect.protocol.errors import InternalError, RecollectError

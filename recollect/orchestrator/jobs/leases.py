@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from recollect.orchestrator.fencing import lost
+from recollect.orchestrator.jobs.fencing import lost
 from recollect.orchestrator.storage.interface import Session, WriteTransaction
 from recollect.protocol.errors import LimitExceeded
 

@@ -13,7 +13,7 @@ from recollect.orchestrator.canonical import canonical
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.embedding.interface import Vectors
 from recollect.orchestrator.embedding.meaning import Embedded, Meaning, Meanings
-from recollect.orchestrator.fencing import check_fence
+from recollect.orchestrator.jobs.fencing import check_fence
 from recollect.orchestrator.storage.inserting import Insert
 from recollect.orchestrator.storage.interface import (
     Change,

@@ -1,0 +1,1 @@
+"""Services outside that the orchestrator asks, with care."""

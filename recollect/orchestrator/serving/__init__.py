@@ -1,0 +1,1 @@
+"""Requests: from a frame on the socket to its answer."""

@@ -1,0 +1,1 @@
+"""What went wrong anywhere in the system, and how it is told."""
