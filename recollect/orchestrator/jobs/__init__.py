@@ -1,1 +1,1 @@
-"""Jobs and their runs, as the orchestrator keeps them for the scheduler."""
+"""Jobs and their runs, and the leases under which they are done, for the scheduler."""
