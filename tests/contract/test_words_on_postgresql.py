@@ -22,7 +22,7 @@ from recollect.orchestrator.storage.properties import set_property
 from recollect.protocol.operations import BatchAddMemories, SearchMemory
 from tests.harness.postgres import new_database
 from tests.harness.worlds import World
-from tests.unit.orchestrator.test_lexical import (
+from tests.unit.orchestrator.search.test_lexical import (
     TOKENS,
     Store,
     spare,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 
-from tests.unit.orchestrator.test_slack import change, check_integrity, create, dump, wiping
+from tests.unit.orchestrator.storage.test_slack import change, check_integrity, create, dump, wiping
 
 SECTOR_BYTES = 512
 LOSSES = 40

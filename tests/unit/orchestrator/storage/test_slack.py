@@ -384,7 +384,7 @@ def test_readers_and_writers_beside_it_see_only_what_is_stored(tmp_path: Path) -
 WIPE_FOREVER = """
 import sys
 from pathlib import Path
-from tests.unit.orchestrator.test_slack import change, connect, wiping
+from tests.unit.orchestrator.storage.test_slack import change, connect, wiping
 import random
 path, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
 connection = connect(path)
@@ -406,7 +406,7 @@ def test_a_kill_in_the_middle_leaves_a_sound_database(tmp_path: Path) -> None:
         process = subprocess.Popen(
             [sys.executable, "-c", WIPE_FOREVER, str(path), str(number)],
             stdout=subprocess.PIPE,
-            cwd=Path(__file__).parents[3],
+            cwd=Path(__file__).parents[4],
         )
         try:
             assert process.stdout is not None

@@ -9,7 +9,7 @@ from recollect.config.settings import RecallSettings
 from recollect.orchestrator.assembly.searching import weights_of
 from recollect.orchestrator.search.ranking import Weights
 
-GUIDE = Path(__file__).parents[3] / "docs" / "search.md"
+GUIDE = Path(__file__).parents[4] / "docs" / "search.md"
 SHOWN_AS = {"turn_next": "turns", "turn_second": "turns", "recency_asked": "recency"}
 UNSHOWN = {"context_words", "period_fade_days"}
 
