@@ -20,8 +20,9 @@ from recollect.scheduler.work import Job, Work
 from tests.harness.processes import OrchestratorProcess
 
 TIME_LIMIT_S = 30.0
-PAGE_ITEMS_MAX = 20
-"""Less than what a job asks for by itself."""
+PAGE_ITEMS_MAX = 1_000
+RUN_ITEMS_MAX = 2_000
+"""More than a page may have."""
 
 
 @pytest.fixture(scope="module")
@@ -142,11 +143,17 @@ def test_a_root_may_be_given_from_the_home_of_the_user(
     assert "at noon" in text_of(client, "project:home")
 
 
-@pytest.mark.parametrize("job", [decay.JOB, tier_migration.JOB, retention.JOB])
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [("decay", decay.JOB), ("tier_migration", tier_migration.JOB), ("retention", retention.JOB)],
+)
 def test_a_job_may_see_to_more_at_once_than_a_page_has(
-    orchestrator: OrchestratorProcess, job: Job
+    orchestrator: OrchestratorProcess, name: str, job: Job
 ) -> None:
-    assert run_job(orchestrator, job, Settings())["complete"] is True
+    jobs = Settings().jobs
+    chosen = structs.replace(getattr(jobs, name), limit=RUN_ITEMS_MAX)
+    settings = Settings(jobs=structs.replace(jobs, **{name: chosen}))
+    assert run_job(orchestrator, job, settings)["complete"] is True
 
 
 def test_consolidation_counts_as_refused_only_what_would_shrink_too_much(
@@ -157,7 +164,7 @@ def test_consolidation_counts_as_refused_only_what_would_shrink_too_much(
 
     def settings(namespace: str) -> Settings:
         jobs = Settings().jobs
-        chosen = structs.replace(jobs.consolidation, namespaces=(namespace,), limit=500)
+        chosen = structs.replace(jobs.consolidation, namespaces=(namespace,), limit=RUN_ITEMS_MAX)
         return Settings(jobs=structs.replace(jobs, consolidation=chosen))
 
     done = run_job(orchestrator, consolidation.JOB, settings("project:twins"))

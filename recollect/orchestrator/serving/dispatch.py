@@ -19,11 +19,12 @@ from recollect.config.settings import Settings
 from recollect.orchestrator.access.identities import LOCAL, Identity
 from recollect.orchestrator.access.rates import Rates
 from recollect.orchestrator.access.refusals import RefusalLog
-from recollect.orchestrator.calls import Call, Kind, expired
+from recollect.orchestrator.calls import Call, Kind
 from recollect.orchestrator.clock import Clock
 from recollect.orchestrator.feed.waiting import WaitingRoom
-from recollect.orchestrator.jobs.fencing import check_fence, read_fence
+from recollect.orchestrator.jobs.fencing import check_fence
 from recollect.orchestrator.running.failpoints import failpoint
+from recollect.orchestrator.serving.admission import Admission
 from recollect.orchestrator.serving.error_answers import Answer, ErrorAnswers, defect_of
 from recollect.orchestrator.serving.idempotency import Once
 from recollect.orchestrator.serving.latencies import (
@@ -35,8 +36,6 @@ from recollect.orchestrator.serving.latencies import (
     meters_of,
 )
 from recollect.orchestrator.serving.requests import (
-    NAME_LIMITS,
-    check_names,
     read_operation,
     read_request,
     salvaged_id,
@@ -56,14 +55,11 @@ from recollect.protocol.envelope import (
 )
 from recollect.protocol.errors import (
     LimitExceeded,
-    Overloaded,
     RecollectError,
     ShuttingDown,
     Unauthenticated,
-    UnknownOperation,
 )
 from recollect.protocol.operation import Operation
-from recollect.protocol.operations import REGISTRY
 
 log = structlog.get_logger()
 
@@ -95,10 +91,7 @@ class Dispatcher:
         self._storage = storage
         self._clock = clock
         self._network = settings.network
-        self._in_flight_max = settings.network.in_flight_max
         self._refusals = refusals
-        self._rates = rates
-        self._validator = validator
         self._check_still_allowed = check_still_allowed
         self._bearer_identity = bearer_identity
         self._room = room
@@ -107,9 +100,10 @@ class Dispatcher:
         self._shares = echoes is not None and echoes.shared
         self._payload_bytes_max = settings.limits.payload_bytes_max
         self._secrets = policy_of(settings.trust.secrets)
+        self._admission = Admission(
+            self._routes, settings.network, room, rates, validator, self._secrets
+        )
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._under_way = 0
-        self.draining = False
         self._meters = meters_of(handlers)
         self._error_answers = ErrorAnswers(clock, self._meters, errors, refusals, self._secrets)
         self._answer_error = self._error_answers.answer
@@ -117,7 +111,12 @@ class Dispatcher:
     @property
     def in_flight(self) -> int:
         """Requests in work; those that only wait for a change are no work."""
-        return self._under_way - self._room.count
+        return self._admission.in_flight
+
+    @property
+    def draining(self) -> bool:
+        """Whether only what was accepted is still answered."""
+        return self._admission.draining
 
     def dispatch(self, frame: bytes, answer: Answer, identity: Identity = LOCAL) -> None:
         """Answer one frame that an identity sent, or carries for somebody; now or later."""
@@ -131,9 +130,9 @@ class Dispatcher:
         try:
             if request.bearer is not None:
                 identity = self._bearer_identity(request)
-            call, route = self._admit(request, now_us, identity)
+            call, route = self._admission.admit(request, now_us, identity)
             operation = read_operation(route.decode, request)
-            self._check_access(call, route, operation)
+            self._admission.check_access(call, route, operation)
             if self._secrets is not None:
                 for name in route.names:
                     self._secrets.name(name, getattr(operation, name) or "")
@@ -187,71 +186,10 @@ class Dispatcher:
 
     async def drained(self) -> None:
         """Refuse what comes from now on and wait until everything accepted is answered."""
-        self.draining = True
+        self._admission.draining = True
         self._room.close()
         while self._tasks:
             await asyncio.wait(self._tasks)
-
-    def _admit(self, request: Request, now_us: int, identity: Identity) -> tuple[Call, Route]:
-        try:
-            route = self._routes[request.op]
-        except KeyError:
-            raise UnknownOperation(
-                f"There is no operation {request.op[:64]!r}.", known=sorted(REGISTRY)
-            ) from None
-        if self.draining:
-            raise ShuttingDown("The orchestrator is shutting down; try again shortly.")
-        deadline_us = now_us + self._network.deadline_ms_default * 1000
-        if request.deadline_ms is not None:
-            deadline_us = request.deadline_ms * 1000
-            if deadline_us <= now_us:
-                raise expired()
-        # Those that only wait are among the first number, so it is never the smaller.
-        if self._under_way >= self._in_flight_max and self.in_flight >= self._in_flight_max:
-            raise Overloaded(
-                f"{self.in_flight} requests are in flight already; try again shortly.",
-                limit="network.in_flight_max",
-                retry_after_ms=self._network.retry_after_ms,
-            )
-        if identity.requests_per_s is not None:
-            self._rates.take(identity)
-        fence = None
-        if request.agent or request.session or request.trace or request.key or request.task:
-            check_names(request)
-            if self._secrets is not None:
-                for name in NAME_LIMITS:
-                    self._secrets.name(name, getattr(request, name) or "")
-        if request.fence is not None:
-            check_names(request)
-            fence = read_fence(request.fence)
-        return Call(
-            operation=request.op,
-            now_us=now_us,
-            deadline_us=deadline_us,
-            identity=identity.name,
-            agent=request.agent,
-            session=request.session,
-            trace=request.trace,
-            key=request.key,
-            task=request.task,
-            fence=fence,
-            access=route.access,
-            grants=identity.grants,
-            memories_max=identity.memories_max,
-            credential=identity.credential,
-        ), route
-
-    def _check_access(self, call: Call, route: Route, operation: Operation[Any]) -> None:
-        """Refuse what the declaration alone says is not allowed.
-
-        What an operation is about may only be known when it is looked up: the rest is checked where
-        rows are found and written, by the same call.
-        """
-        if route.everywhere:
-            call.require(None, access=route.spec.access)
-        elif route.has_namespace and (namespace := operation.namespace) is not None:  # type: ignore[attr-defined]
-            # Only what can be a namespace comes into the audit, and only as long as one can be.
-            call.require(self._validator.namespace(namespace))
 
     def _run(
         self,
@@ -334,11 +272,11 @@ class Dispatcher:
         if self._shares and call.agent is not None and self._routes[request.op].kind == "read":
             work = self._shared(call, work)
         future = work if isinstance(work, asyncio.Future) else asyncio.ensure_future(work)
-        self._under_way += 1
+        self._admission.under_way += 1
         self._tasks.add(future)
 
         def done(finished: asyncio.Future[Any]) -> None:
-            self._under_way -= 1
+            self._admission.under_way -= 1
             self._tasks.discard(finished)
             if finished.cancelled():
                 error: BaseException | None = ShuttingDown("The orchestrator was stopped.")
