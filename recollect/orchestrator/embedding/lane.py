@@ -201,8 +201,9 @@ class Lane:
         self._promised -= len(part)
         for item in new:
             self._wanted[item.key] = (item, set())
-        # A micro-batch is computed as wide as its longest text: those of like length go together.
-        new.sort(key=lambda wanted: len(wanted.text))
+        # A micro-batch is computed as wide as its longest text: those of like length go together,
+        # the longest first, so that the threads come to the end of it at about the same time.
+        new.sort(key=lambda wanted: len(wanted.text), reverse=True)
         # Those that others wait for come first: they are the nearest to be done.
         asked = [*joined, *new]
         for item in asked:
