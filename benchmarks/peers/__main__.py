@@ -112,6 +112,19 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
     return found
 
 
+def with_others(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was measured now in the place of what was before, and the rest as it was."""
+    before = results.read("peers")
+    now = set(map(_which, found))
+    kept = [s for s in (before.found["stores"] if before else ()) if _which(s) not in now]
+    order = {peer.name: place for place, peer in enumerate(PEERS)}
+    return sorted([*kept, *found], key=lambda s: (s["size"], order.get(s["peer"], len(order))))
+
+
+def _which(store: dict[str, Any]) -> tuple[str, int]:
+    return store["peer"], store["size"]
+
+
 def main(arguments: Sequence[str] = ()) -> bool:
     """Measure, print, and keep the results; whether every goal is met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
@@ -134,7 +147,7 @@ def main(arguments: Sequence[str] = ()) -> bool:
                 met = False
         return met
     found = measure_all(options)
-    results.keep("peers", {"stores": found}, options.note)
+    results.keep("peers", {"stores": with_others(found)}, options.note)
     table(found)
     return show("Recollect beside the other servers", rows(found))
 

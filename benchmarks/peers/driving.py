@@ -9,6 +9,7 @@ finds first, then what reading and searching take, adds last, since they change 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import multiprocessing
@@ -133,9 +134,11 @@ def resident_bytes(pids: list[int]) -> int:
     """Resident memory of some processes."""
     total = 0
     for pid in pids:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                total += 1024 * int(line.split()[1])
+        # A worker of a server may have ended since they were listed.
+        with contextlib.suppress(FileNotFoundError):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("VmRSS:"):
+                    total += 1024 * int(line.split()[1])
     return total
 
 
