@@ -31,7 +31,9 @@ from recollect.protocol.operations import SearchMemory, SemanticSearch
 
 Found = Sequence[tuple[MemoryRow | CachedMemory, float]]
 
-INLINE_S_MAX = 0.0005
+INLINE_S_MAX = 0.001
+"""What takes longer on the processor is done in a thread; to wake one, and to win the interpreter
+back from it, takes about as long as this."""
 INLINE_WANTED_MAX = 64
 """Never are more rows brought on the event loop, however quick the last searches were."""
 EXPIRED_SPARE = 4
